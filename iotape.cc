@@ -1,0 +1,85 @@
+// The front door: joins the rooms' tables of subcommands and dispatches. Knows no options but --help and --version.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <clocale>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "analysis/commands.h"
+#include "format/base/command.h"
+#include "format/commands.h"
+#include "recorder/commands.h"
+#include "replayer/commands.h"
+#include "traces/workload/commands.h"
+
+namespace {
+
+using iotape::Command;
+using iotape::Terminal;
+
+std::vector<Command> all_commands() {
+  std::vector<Command> all;
+  for (const auto room : {iotape::recorder_commands(), iotape::format_commands(), iotape::replayer_commands(),
+                          iotape::analysis_commands(), iotape::workload_commands()})
+    all.insert(all.end(), room.begin(), room.end());
+  return all;
+}
+
+int terminal_width() {
+  winsize size{};
+  constexpr int kWhenNotATerminal = 72;
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kWhenNotATerminal;
+}
+
+Terminal make_terminal() {
+  Terminal terminal;
+  terminal.out = stdout;
+  terminal.err = stderr;
+  terminal.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  terminal.err_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (terminal.out_is_terminal) terminal.width = terminal_width();
+  terminal.color = terminal.out_is_terminal && std::getenv("NO_COLOR") == nullptr;
+  const char* locale = std::setlocale(LC_CTYPE, "");
+  const std::string_view name = locale == nullptr ? "" : locale;
+  terminal.ascii = terminal.out_is_terminal && name.find("UTF-8") == std::string_view::npos &&
+                   name.find("utf8") == std::string_view::npos;
+  return terminal;
+}
+
+void print_help(std::FILE* to, const std::vector<Command>& commands) {
+  fmt::print(
+      to,
+      "usage: iotape COMMAND [OPTIONS] ...\n\nRecord what a workload asks of its filesystem and what that asks of "
+      "the disk,\nreplay it elsewhere, and compare how the disk's head would have moved.\n\n");
+  for (const Command& command : commands) fmt::print(to, "  {:<11} {}\n", command.name, command.summary);
+  fmt::print(to, "\niotape COMMAND --help tells more. Start with: iotape record -- COMMAND\n");
+}
+
+int unknown_command(const std::string& typed, const std::vector<Command>& commands) {
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.emplace_back(command.name);
+  const std::string nearest = iotape::nearest_word(typed, names);
+  fmt::print(stderr, "iotape: unknown command '{}'{}\n", typed,
+             nearest.empty() ? "; iotape --help lists them" : fmt::format("; did you mean {}?", nearest));
+  return iotape::kExitUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<Command> commands = all_commands();
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return print_help(stderr, commands), iotape::kExitUsage;
+  if (words[0] == "-h" || words[0] == "--help" || words[0] == "help") return print_help(stdout, commands), 0;
+  if (words[0] == "--version") return fmt::print("iotape {}\n", IOTAPE_VERSION), 0;
+  const auto found =
+      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == words[0]; });
+  if (found == commands.end()) return unknown_command(words[0], commands);
+  Terminal terminal = make_terminal();
+  iotape::CommandCall call{{words.begin() + 1, words.end()}, &terminal};
+  return found->run(call);
+}

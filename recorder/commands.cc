@@ -1,0 +1,14 @@
+#include "recorder/commands.h"
+
+#include <array>
+
+namespace iotape {
+namespace {
+
+constexpr std::array<Command, 0> kCommands{};
+
+}  // namespace
+
+std::span<const Command> recorder_commands() { return kCommands; }
+
+}  // namespace iotape
