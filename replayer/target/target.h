@@ -1,0 +1,107 @@
+// Target: anything that answers filesystem calls: a directory, a kernel filesystem made fresh, the built-in ext3,
+// nothing.
+//
+// Asynchronous: the engine submits calls for threads and takes completions as they come; a target may run them on real
+// threads and CLOCK_BOOTTIME or in virtual time. The engine never asks the host's clock, only now().
+// At most one call per thread is in flight. Calls of different threads may complete in any order.
+//
+// Descriptors in a submitted Operation hold the target's own handle numbers (what an Open completed with), never the
+// trace's. Absolute paths in it start at the target's top ("/"); nothing outside the target can be named.
+// A target's errno is data (Completion::outcome). An Error means the target itself broke and the replay must stop.
+// An operation added to the Operation variant fails to compile in every target that does not handle it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "format/base/result.h"
+#include "format/event.h"
+#include "format/trace_header.h"
+
+namespace iotape {
+
+using TargetThread = StrongId<struct TargetThreadTag, std::uint32_t>;
+
+// A thread of the replayed workload. What it shares with its parent follows the recorded clone flags exactly.
+struct ThreadStart {
+  TargetThread thread;
+  std::optional<TargetThread> parent;   // absent for the first thread of a process met while it already ran
+  bool share_descriptors = false;       // CLONE_FILES: else a copy of the parent's table, or an empty one
+  bool share_filesystem = false;        // CLONE_FS: cwd, root, umask
+  std::uint32_t umask = 022;            // for a thread without a parent
+  std::string working_directory = "/";  // for a thread without a parent; a path inside the target
+};
+
+struct TargetCall {
+  TargetThread thread;
+  std::uint64_t cookie = 0;  // comes back in the completion
+  std::uint32_t number = 0;  // x86-64 system call number: which member of the operation's family
+  Operation operation;
+  Nanoseconds not_before;  // on now()'s clock; a time in the past means at once
+};
+
+struct Completion {
+  TargetThread thread;
+  std::uint64_t cookie = 0;
+  OpOutcome outcome;
+  Nanoseconds start;  // when the call was really issued
+  Nanoseconds end;
+  std::optional<FileReference> opened;       // what a new descriptor stands for, when the target can tell
+  std::vector<std::string> directory_names;  // names a ReadDirectory returned, in the target's own order
+};
+
+// One thing that has to exist before the first call, in creation order (parents first).
+struct InitialNode {
+  std::string path;  // inside the target, absolute
+  FileKind kind = FileKind::kRegular;
+  std::uint32_t mode = 0644;  // permission bits
+  std::uint64_t size = 0;
+  std::optional<std::uint32_t> user;
+  std::optional<std::uint32_t> group;
+  std::optional<std::int64_t> modification_time;  // ns since 1970
+  std::string link_target;                        // symbolic links
+  std::string hard_link_to;                       // another node's path: this is one more name of it
+  std::uint64_t special_device = 0;
+  std::vector<std::pair<std::string, std::string>> xattrs;
+};
+using InitialTree = std::vector<InitialNode>;
+
+enum class Fill : std::uint8_t { kRandom, kZero };
+
+struct TargetFacts {
+  std::string description;         // the target fully resolved, e.g. kernel:ext4,size=8G,mkfs=...
+  std::string filesystem;          // ext4, xfs, null, ...
+  std::optional<DeviceId> device;  // whose block requests belong to the replay
+  ClockKind clock = ClockKind::kBootTime;
+};
+
+class Target {
+ public:
+  Target() = default;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  virtual ~Target() = default;
+
+  [[nodiscard]] virtual TargetFacts facts() const = 0;
+  [[nodiscard]] virtual Nanoseconds now() const = 0;
+
+  // Makes the initial tree, then syncs it. progress, when set, is told how many nodes are done.
+  virtual Result<void> prepare(const InitialTree& tree) = 0;
+  // Writes back and forgets every cached page, inode and dentry of the target.
+  virtual Result<void> make_cold() = 0;
+
+  virtual Result<void> start_thread(const ThreadStart& start) = 0;
+  virtual Result<void> end_thread(TargetThread thread) = 0;
+
+  virtual Result<void> submit(TargetCall call) = 0;
+  // Waits for the next completion. REQUIRES: a call is in flight.
+  virtual Result<Completion> next_completion() = 0;
+
+  // After the last completion: syncs (counted as part of the run when sync is true), lets go of everything.
+  virtual Result<void> finish(bool sync) = 0;
+};
+
+}  // namespace iotape
