@@ -1,0 +1,159 @@
+#include "format/selection.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <string_view>
+#include <type_traits>
+
+#include "format/block_names.h"
+
+namespace iotape {
+namespace {
+
+template <typename Values, typename Value>
+bool contains(const Values& values, const Value& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+std::string_view last_component(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+bool pattern_matches(const std::string& pattern, std::string_view path) {
+  if (pattern.find('/') == std::string::npos)
+    return ::fnmatch(pattern.c_str(), std::string(last_component(path)).c_str(), 0) == 0;
+  const std::string whole(path);
+  if (::fnmatch(pattern.c_str(), whole.c_str(), 0) == 0) return true;
+  const std::string below = pattern.ends_with('/') ? pattern + "*" : pattern + "/*";
+  return ::fnmatch(below.c_str(), whole.c_str(), 0) == 0;
+}
+
+// The file a successful call by path reached, where the call itself tells it.
+const FileReference* reached_file(const Operation& operation) {
+  const auto* open = std::get_if<Open>(&operation);
+  return open == nullptr ? nullptr : &open->opened;
+}
+
+}  // namespace
+
+bool SelectionOptions::empty() const {
+  return !from && !to && devices.empty() && operations.empty() && processes.empty() && paths.empty() &&
+         syscalls.empty();
+}
+
+Selector::Selector(SelectionOptions options, Nanoseconds trace_beginning)
+    : options_(std::move(options)), beginning_(trace_beginning) {
+  const bool of_requests = !options_.devices.empty() || !options_.operations.empty();
+  const bool of_calls = !options_.syscalls.empty();
+  wants_calls_ = of_calls || !of_requests;
+  wants_requests_ = of_requests || !of_calls;
+}
+
+bool Selector::in_time(const EventBody& body) const {
+  const Nanoseconds since = event_time(body) - beginning_;
+  return (!options_.from || since >= *options_.from) && (!options_.to || since < *options_.to);
+}
+
+bool Selector::wants_device(DeviceId device) const {
+  if (contains(options_.devices, device_number_text(device))) return true;
+  const auto name = device_names_.find(device);
+  return name != device_names_.end() &&
+         (contains(options_.devices, name->second) || contains(options_.devices, "/dev/" + name->second));
+}
+
+bool Selector::wants_process(ProcessId process) const {
+  if (contains(options_.processes, std::to_string(process.value))) return true;
+  const auto command = commands_.find(process);
+  return command != commands_.end() && contains(options_.processes, command->second);
+}
+
+bool Selector::path_matches(std::string_view path) const {
+  return std::any_of(options_.paths.begin(), options_.paths.end(),
+                     [&](const std::string& pattern) { return pattern_matches(pattern, path); });
+}
+
+void Selector::learn_file(const FileReference& file) {
+  if (file.known() && files_.size() < kMaximumFiles) files_.insert(file.identity);
+}
+
+bool Selector::call_touches_path(const Syscall& call) {
+  bool matches = false;
+  const auto look = [&](const auto&, const auto& member) {
+    using Member = std::remove_cvref_t<decltype(member)>;
+    if constexpr (std::is_same_v<Member, PathArgument>) matches = matches || path_matches(member.bytes);
+    if constexpr (std::is_same_v<Member, Descriptor>)
+      matches = matches || (member.file.known() && files_.contains(member.file.identity));
+    if constexpr (std::is_same_v<Member, FileReference>)
+      matches = matches || (member.known() && files_.contains(member.identity));
+  };
+  std::visit([&](const auto& operation) { for_each_field(operation, look); }, call.operation);
+  if (const FileReference* file = reached_file(call.operation); matches && file != nullptr) learn_file(*file);
+  return matches;
+}
+
+bool Selector::wants_call(const Syscall& call) {
+  const bool by_path = options_.paths.empty() || call_touches_path(call);
+  return wants_calls_ && by_path && (options_.syscalls.empty() || contains(options_.syscalls, call.number)) &&
+         (options_.processes.empty() || wants_process(call.thread.process));
+}
+
+bool Selector::wants_request(const BlockRequest& request) const {
+  if (!wants_requests_) return false;
+  if (!options_.operations.empty() && !contains(options_.operations, request.operation)) return false;
+  if (!options_.devices.empty() && !wants_device(request.device) && !wants_device(request.partition)) return false;
+  const auto any_part = [&](auto&& wanted) { return std::any_of(request.parts.begin(), request.parts.end(), wanted); };
+  if (!options_.processes.empty() && !any_part([&](const RequestPart& part) {
+        return wants_process(part.submitter.process) || wants_process(part.dirtier.process);
+      }))
+    return false;
+  return options_.paths.empty() ||
+         any_part([&](const RequestPart& part) { return part.file.known() && files_.contains(part.file.identity); });
+}
+
+struct Selector::Judge {
+  Selector& selector;
+  const EventBody& body;
+
+  Selected operator()(const Syscall& call) { return answer(selector.wants_call(call)); }
+  Selected operator()(const BlockRequest& request) { return answer(selector.wants_request(request)); }
+  Selected operator()(const ProcessStart& start) { return name_process(start.thread, start.command); }
+  Selected operator()(const ProcessExec& exec) { return name_process(exec.thread, exec.command); }
+  Selected operator()(const ProcessExit&) { return Selected::kContext; }
+  Selected operator()(const ProcessContext&) { return Selected::kContext; }
+  Selected operator()(const InheritedDescriptor& inherited) {
+    return file_at(inherited.path, inherited.descriptor.file);
+  }
+  Selected operator()(const FileState& state) {
+    return file_at(state.path.empty() ? state.name : state.path, state.file);
+  }
+  Selected operator()(const DeviceInfo& info) {
+    selector.device_names_[info.device] = info.name;
+    return Selected::kContext;
+  }
+  Selected operator()(const MountInfo&) { return Selected::kContext; }
+  Selected operator()(const Marker&) { return answer(true); }
+  Selected operator()(const Loss&) { return answer(true); }
+  Selected operator()(const Stack&) { return Selected::kContext; }
+
+ private:
+  [[nodiscard]] Selected answer(bool wanted) const {
+    return wanted && selector.in_time(body) ? Selected::kYes : Selected::kNo;
+  }
+  Selected name_process(const ThreadKey& thread, const std::string& command) {
+    // A thread may carry a name of its own; the process is known by its leader's.
+    if (thread.thread.value == thread.process.value || !selector.commands_.contains(thread.process))
+      selector.commands_[thread.process] = command;
+    return Selected::kContext;
+  }
+  Selected file_at(const std::string& path, const FileReference& file) {
+    if (!selector.options_.paths.empty() && !path.empty() && selector.path_matches(path)) selector.learn_file(file);
+    return Selected::kContext;
+  }
+};
+
+Selected Selector::judge(const EventBody& body) { return std::visit(Judge{*this, body}, body); }
+
+}  // namespace iotape
