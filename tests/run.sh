@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Builds iotape with warnings as errors and runs every test. --long adds what takes longer than ten minutes.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'USAGE'
+usage: tests/run.sh [--long] [-R REGEX]
+
+Sets up, builds (preset dev) and runs the lint, unit and end-to-end tests.
+
+  --long     also: clang-tidy, the tests under ASan+UBSan and under TSan, the
+             fuzzers for a minute each, and the tests that are long by nature
+             (label long: kill -9 fifty times, a trace of 100 million events)
+  -R REGEX   only tests whose name matches, as ctest takes it
+
+With CI=true in the environment a test that skips itself is a failure.
+USAGE
+}
+
+long=no
+filter=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --long) long=yes ;;
+    -R) [ $# -ge 2 ] || { usage >&2 && exit 2; }; filter=(-R "$2") && shift ;;
+    -h | --help) usage && exit 0 ;;
+    *) printf 'tests/run.sh: unknown option %s\n' "$1" >&2 && usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+jobs=$(nproc)
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+failed=()
+
+step() { printf '== %s\n' "$*"; }
+
+build() { # PRESET
+  step "build, preset $1"
+  cmake --preset "$1" >"$results/configure" 2>&1 || { cat "$results/configure" && exit 1; }
+  cmake --build --preset "$1" -j "$jobs" >"$results/build" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\]' "$results/build" | head -100 && exit 1; }
+}
+
+# Runs ctest on a preset and keeps its words; ctest's own closing lines are what this script ends with.
+run_tests() { # PRESET CTEST-OPTION...
+  local preset=$1
+  shift
+  step "tests, preset $preset $*"
+  ctest --preset "$preset" -j "$jobs" "${filter[@]}" "$@" >"$results/$preset.log" 2>&1 || failed+=("tests under $preset")
+  # Passed tests are many and say nothing; what skipped itself, failed or is slow does.
+  grep -E '\*\*\*(Failed|Skipped|Timeout|Exception|Not Run)' "$results/$preset.log" || true
+  grep -B 200 -E '^The following tests FAILED' "$results/$preset.log" | grep -E '(Failure|Expected|Which is|error:|FAILED|^lint)' | head -80 || true
+  if [ "${CI:-}" = true ] && grep -q '\*\*\*Skipped' "$results/$preset.log"; then
+    printf 'skipped tests are failures under CI=true\n'
+    failed+=("skipped tests under $preset")
+  fi
+  cp "$results/$preset.log" "build/$preset/ctest.log"
+}
+
+closing_lines() { # PRESET
+  sed -n '/^[0-9]*% tests passed/,$p' "$results/$1.log" | grep -vE '^(Label Time Summary|[a-z0-9_]+ += )' | grep -v '^$' || tail -3 "$results/$1.log"
+}
+
+step 'set-up'
+./setup.sh
+
+build dev
+short=(-LE long)
+[ "$long" = no ] || short=()
+run_tests dev "${short[@]}"
+
+if [ "$long" = yes ]; then
+  step 'clang-tidy'
+  tests/lint/tidy.sh build/dev || failed+=(clang-tidy)
+  for preset in asan tsan; do
+    build "$preset"
+    run_tests "$preset" -LE 'long|lint'
+  done
+  build fuzz
+  while IFS= read -r fuzzer; do
+    step "fuzz $(basename "$fuzzer"), 60 s"
+    "$fuzzer" -max_total_time=60 -print_final_stats=1 >"$results/fuzz" 2>&1 || { tail -40 "$results/fuzz" && failed+=("$(basename "$fuzzer")"); }
+    grep -E 'number_of_executed_units' "$results/fuzz" || true
+  done < <(find build/fuzz -type f -perm -u+x -name '*_fuzz' | sort)
+  for preset in asan tsan; do step "$preset" && closing_lines "$preset"; done
+fi
+
+step "$(date -u -d "@$SECONDS" +%M:%S) for everything; build/dev/ctest.log has every word"
+closing_lines dev
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'FAILED: %s\n' "${failed[@]}"
+  exit 1
+fi
