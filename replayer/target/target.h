@@ -6,12 +6,20 @@
 // At most one call per thread is in flight. Calls of different threads may complete in any order.
 //
 // Descriptors in a submitted Operation hold the target's own handle numbers (what an Open completed with), never the
-// trace's. Absolute paths in it start at the target's top ("/"); nothing outside the target can be named.
+// trace's; -1 is a descriptor that is not open (EBADF). That includes the directory of a path argument
+// (kAtCurrentDirectory stays), Duplicate::target (an open handle to be replaced, or -1: the target chooses the number,
+// whatever the call) and ControlDevice::argument of FICLONE. Absolute paths start at the target's top ("/"); nothing
+// outside the target can be named. CloseRange::first and last are handles too; an engine that tracks descriptors
+// submits Close calls instead.
+//
+// ProcessCall means something for three calls only: execve and execveat give the thread its own descriptor table and
+// close what is marked close-on-exec; unshare takes CLONE_FILES and CLONE_FS apart. Other ProcessCalls are skipped.
 // A target's errno is data (Completion::outcome). An Error means the target itself broke and the replay must stop.
 // An operation added to the Operation variant fails to compile in every target that does not handle it.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,10 +36,12 @@ using TargetThread = StrongId<struct TargetThreadTag, std::uint32_t>;
 // A thread of the replayed workload. What it shares with its parent follows the recorded clone flags exactly.
 struct ThreadStart {
   TargetThread thread;
-  std::optional<TargetThread> parent;   // absent for the first thread of a process met while it already ran
-  bool share_descriptors = false;       // CLONE_FILES: else a copy of the parent's table, or an empty one
-  bool share_filesystem = false;        // CLONE_FS: cwd, root, umask
-  std::uint32_t umask = 022;            // for a thread without a parent
+  std::optional<TargetThread> parent;  // absent for the first thread of a process met while it already ran
+  bool share_descriptors = false;      // CLONE_FILES: else a copy of the parent's table, or an empty one
+  bool share_filesystem = false;       // CLONE_FS: cwd, root, umask
+  bool share_memory = false;           // CLONE_VM: which mappings munmap and msync mean
+  bool privileged = true;              // was root; false: permission bits bind this thread even when the replay is root
+  std::uint32_t umask = 022;           // for a thread without a parent
   std::string working_directory = "/";  // for a thread without a parent; a path inside the target
 };
 
@@ -51,6 +61,10 @@ struct Completion {
   Nanoseconds end;
   std::optional<FileReference> opened;       // what a new descriptor stands for, when the target can tell
   std::vector<std::string> directory_names;  // names a ReadDirectory returned, in the target's own order
+  // Not kIssued: the target did not issue the call (kRefused, kNotReplayable, kMemoryOnly, ...) and outcome is empty.
+  SkipReason skipped = SkipReason::kIssued;
+  bool adjusted = false;     // issued in the weaker form the policy allows: other owner, no setuid bit
+  bool interrupted = false;  // it waited beyond the target's limit and was interrupted: outcome is EINTR
 };
 
 // One thing that has to exist before the first call, in creation order (parents first).
@@ -59,6 +73,7 @@ struct InitialNode {
   FileKind kind = FileKind::kRegular;
   std::uint32_t mode = 0644;  // permission bits
   std::uint64_t size = 0;
+  std::optional<std::uint64_t> allocated;  // bytes on disk where known: less than size leaves a hole at the end
   std::optional<std::uint32_t> user;
   std::optional<std::uint32_t> group;
   std::optional<std::int64_t> modification_time;  // ns since 1970
@@ -68,6 +83,7 @@ struct InitialNode {
   std::vector<std::pair<std::string, std::string>> xattrs;
 };
 using InitialTree = std::vector<InitialNode>;
+using PrepareProgress = std::function<void(std::uint64_t nodes_done)>;
 
 enum class Fill : std::uint8_t { kRandom, kZero };
 
@@ -76,6 +92,8 @@ struct TargetFacts {
   std::string filesystem;          // ext4, xfs, null, ...
   std::optional<DeviceId> device;  // whose block requests belong to the replay
   ClockKind clock = ClockKind::kBootTime;
+  bool answers = true;             // false: outcomes mean nothing (null:), compare none
+  std::vector<std::string> notes;  // what a reader of the figures must know, one sentence each without a period
 };
 
 class Target {
@@ -88,12 +106,19 @@ class Target {
   [[nodiscard]] virtual TargetFacts facts() const = 0;
   [[nodiscard]] virtual Nanoseconds now() const = 0;
 
-  // Makes the initial tree, then syncs it. progress, when set, is told how many nodes are done.
-  virtual Result<void> prepare(const InitialTree& tree) = 0;
-  // Writes back and forgets every cached page, inode and dentry of the target.
+  // The order of a replay: prepare, make_cold (both optional), then threads and calls, then finish.
+  // Makes the initial tree, then syncs it. progress, when set, is told now and then how many nodes are done.
+  virtual Result<void> prepare(const InitialTree& tree, const PrepareProgress& progress) = 0;
+  Result<void> prepare(const InitialTree& tree) { return prepare(tree, {}); }
+  // Writes back and forgets every cached page, inode and dentry of the target; facts().notes says what could not be
+  // done. REQUIRES: no thread has been started.
   virtual Result<void> make_cold() = 0;
 
+  // REQUIRES: the parent, when there is one, is started and has no call in flight.
   virtual Result<void> start_thread(const ThreadStart& start) = 0;
+  // The process and thread of this machine that carries out a thread's calls, for attribution of block requests.
+  [[nodiscard]] virtual std::optional<ThreadKey> system_thread(TargetThread) const { return std::nullopt; }
+  // REQUIRES: the thread has no call in flight.
   virtual Result<void> end_thread(TargetThread thread) = 0;
 
   virtual Result<void> submit(TargetCall call) = 0;
