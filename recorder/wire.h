@@ -1,0 +1,254 @@
+/* What the kernel side and the user side of the recorder say to each other: records in the ring, the configuration in
+ * rodata and the per-CPU counters. Compiled as C for BPF and as C++: fixed-width types only, explicit padding, sizes
+ * and offsets asserted on both sides. Not a file format: both sides are always built together (kWireVersion).
+ *
+ * Every record begins with a wire_head: kind, total size, and so on. Times are CLOCK_BOOTTIME nanoseconds. */
+#ifndef IOTAPE_RECORDER_WIRE_H
+#define IOTAPE_RECORDER_WIRE_H
+
+#include <linux/types.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+#define WIRE_ASSERT(condition) static_assert(condition, #condition)
+#else
+#define WIRE_ASSERT(condition) _Static_assert(condition, #condition)
+#endif
+
+#define WIRE_VERSION 1
+
+/* ---- record kinds; block records are 32 and up, see recorder/block_wire.h ---- */
+#define WIRE_CALL 1       /* struct wire_call + tail items */
+#define WIRE_FORK 2       /* struct wire_fork */
+#define WIRE_EXEC 3       /* struct wire_exec + tail items */
+#define WIRE_EXIT 4       /* struct wire_exit */
+#define WIRE_FILE_STATE 5 /* struct wire_file_state + tail items (name) */
+#define WIRE_UNCAPTURED 6 /* struct wire_uncaptured */
+#define WIRE_FIRST_BLOCK_KIND 32
+
+struct wire_head {
+  __u16 kind;
+  __u16 size; /* of the whole record */
+  __u32 cpu;
+};
+WIRE_ASSERT(sizeof(struct wire_head) == 8);
+
+/* Which file something meant. mode is i_mode (0: nothing known), flags below. */
+struct wire_file {
+  __u64 inode;
+  __u64 subvolume;
+  __u32 device; /* s_dev: major << 20 | minor */
+  __u32 generation;
+  __u16 mode;
+  __u16 flags;
+  __u32 padding;
+};
+WIRE_ASSERT(sizeof(struct wire_file) == 32);
+#define WIRE_FILE_KNOWN 1U
+#define WIRE_FILE_INTERNAL 2U /* on a mount only the kernel has: memfd, anonymous inodes, pipes */
+
+/* One system call. args holds the first `arguments` raw arguments; the record is cut off behind them and tail items
+ * follow. file and position were taken when the call began. */
+struct wire_call {
+  struct wire_head head;
+  __u16 number; /* as the ABI numbers it */
+  __u8 flags;   /* WIRE_CALL_* */
+  __u8 arguments;
+  __u32 process;
+  __u32 thread;
+  __s32 user_stack; /* stack map ids, negative: none taken */
+  __s32 kernel_stack;
+  __u32 padding;
+  __u64 start;
+  __u64 duration;
+  __u64 blocked; /* off the CPU within the call */
+  __s64 result;
+  struct wire_file file;
+  __s64 position; /* -1: none */
+  __u64 args[6];
+};
+WIRE_ASSERT(offsetof(struct wire_call, start) == 32);
+WIRE_ASSERT(offsetof(struct wire_call, file) == 64);
+WIRE_ASSERT(offsetof(struct wire_call, args) == 104);
+WIRE_ASSERT(sizeof(struct wire_call) == 152);
+#define WIRE_CALL_UNFINISHED 1U
+#define WIRE_CALL_I386 2U
+#define WIRE_CALL_X32 4U
+
+/* A tail item: 8 bytes, then `length` bytes, then padding to a multiple of 8. */
+struct wire_item {
+  __u8 type;
+  __u8 state; /* WIRE_TEXT_* for texts */
+  __u16 length;
+  __u32 padding;
+};
+WIRE_ASSERT(sizeof(struct wire_item) == 8);
+#define WIRE_ITEM_TEXT_A 1    /* the first path */
+#define WIRE_ITEM_TEXT_B 2    /* the second path, a link target or an xattr name */
+#define WIRE_ITEM_VALUE 3     /* an xattr's value, at most WIRE_VALUE_LIMIT bytes */
+#define WIRE_ITEM_FILE_B 4    /* struct wire_file: second descriptor or directory, or what an open opened */
+#define WIRE_ITEM_NUMBERS 5   /* __s64s: what a pointer argument held; which ones, the call's shape says */
+#define WIRE_ITEM_SEGMENTS 6  /* __u64s: the first WIRE_SEGMENT_LIMIT lengths of an iovec */
+#define WIRE_ITEM_STATE 7     /* struct wire_state: the file as the call found it */
+#define WIRE_ITEM_ARGUMENTS 8 /* words of a command, each ended by a NUL */
+#define WIRE_TEXT_PRESENT 0
+#define WIRE_TEXT_NULL 1
+#define WIRE_TEXT_FAULT 2
+#define WIRE_TEXT_TRUNCATED 3
+#define WIRE_VALUE_LIMIT 64
+#define WIRE_SEGMENT_LIMIT 16
+#define WIRE_PATH_LIMIT 4096
+#define WIRE_ARGUMENTS_LIMIT 2048
+
+/* What the kernel knows of a file's inode. */
+struct wire_state {
+  __u64 size;
+  __s64 modified_seconds;
+  __u32 modified_nanoseconds;
+  __u32 links;
+  __u32 user;
+  __u32 group;
+  __u64 blocks; /* 512-byte units */
+  __u32 special_device;
+  __u16 mode;
+  __u16 valid; /* WIRE_STATE_* */
+};
+WIRE_ASSERT(sizeof(struct wire_state) == 48);
+#define WIRE_STATE_SIZE 1U
+#define WIRE_STATE_MODIFIED 2U
+#define WIRE_STATE_REST 4U
+
+struct wire_fork {
+  struct wire_head head;
+  __u64 time;
+  __u64 clone_flags;
+  __u32 process;
+  __u32 thread;
+  __u32 parent_process;
+  __u32 parent_thread;
+  char command[16];
+};
+WIRE_ASSERT(sizeof(struct wire_fork) == 56);
+
+struct wire_exec {
+  struct wire_head head;
+  __u64 time;
+  __u32 process;
+  __u32 thread;
+  __u32 old_thread;
+  __u32 padding;
+  char command[16];
+};
+WIRE_ASSERT(sizeof(struct wire_exec) == 48);
+
+struct wire_exit {
+  struct wire_head head;
+  __u64 time;
+  __u32 process;
+  __u32 thread;
+  __s32 status;
+  __u32 whole_process;
+};
+WIRE_ASSERT(sizeof(struct wire_exit) == 32);
+
+struct wire_file_state {
+  struct wire_head head;
+  __u64 time;
+  struct wire_file file;
+  struct wire_file parent;
+  struct wire_state state;
+};
+WIRE_ASSERT(sizeof(struct wire_file_state) == 128);
+
+/* ---- how a call is recorded: one row per x86-64 number in rodata, filled by recorder/call_shapes.cc ---- */
+struct wire_shape {
+  __u8 recorded;
+  __u8 arguments; /* how many raw arguments are kept, 0..6 */
+  __u8 file;      /* 0 none, 1..6 the descriptor in that argument (1-based), WIRE_FILE_CWD */
+  __u8 file_b;    /* the same, WIRE_FILE_RESULT: the new descriptor */
+  __u8 position;  /* WIRE_POSITION_* */
+  __u8 text_a;    /* 0 none, 1..6: a string argument */
+  __u8 text_b;
+  __u8 extra; /* WIRE_EXTRA_* */
+};
+WIRE_ASSERT(sizeof(struct wire_shape) == 8);
+#define WIRE_SHAPES 512
+#define WIRE_FILE_CWD 7
+#define WIRE_FILE_RESULT 8
+#define WIRE_POSITION_NONE 0
+#define WIRE_POSITION_FILE 1
+#define WIRE_EXTRA_NONE 0
+#define WIRE_EXTRA_SEGMENTS 1  /* argument 2 is an iovec of argument 3 entries */
+#define WIRE_EXTRA_HOW 2       /* openat2: NUMBERS flags, mode, resolve */
+#define WIRE_EXTRA_TIMESPECS 3 /* utimensat: argument 3, NUMBERS s, ns, s, ns */
+#define WIRE_EXTRA_TIMEVALS 4  /* utimes argument 2, futimesat argument 3 */
+#define WIRE_EXTRA_UTIMBUF 5   /* utime argument 2 */
+#define WIRE_EXTRA_FLOCK 6     /* fcntl: for lock commands NUMBERS type, whence, start, length */
+#define WIRE_EXTRA_VALUE 7     /* an xattr's value: argument 3, size argument 4 */
+#define WIRE_EXTRA_PAIR 8      /* two new descriptors: argument 1 (pipe) or 4 (socketpair) */
+#define WIRE_EXTRA_OFFSETS 9   /* splice, copy_file_range: pointers in arguments 2 and 4, taken before the call */
+#define WIRE_EXTRA_OFFSET 10   /* sendfile: pointer in argument 3, taken before the call */
+#define WIRE_EXTRA_STAT 11     /* struct stat in argument 2 (newfstatat: 3) */
+#define WIRE_EXTRA_STATX 12    /* struct statx in argument 5 */
+#define WIRE_EXTRA_OPENED 13   /* the inode of the new descriptor as found */
+#define WIRE_EXTRA_CLONE3 14   /* NUMBERS flags */
+#define WIRE_EXTRA_IOCTL 15    /* NUMBERS: the int or long argument 3 points to, for requests that have one */
+#define WIRE_EXTRA_XATTRAT 16  /* setxattrat: struct xattr_args in argument 5 */
+
+/* What the user side puts into the task map to have a thread recorded: the head of the kernel side's struct
+ * task_state; all behind it is zero. */
+struct wire_task_start {
+  __u8 armed; /* 0 until the thread's next exec: what runs before is the tool's own code */
+  __u8 padding[7];
+};
+WIRE_ASSERT(sizeof(struct wire_task_start) == 8);
+
+/* ---- configuration, set between open and load ---- */
+struct wire_config {
+  __u32 version;
+  __u32 own_process;      /* never recorded */
+  __u8 record_calls;      /* the syscall layer */
+  __u8 record_all;        /* every process but our own and kernel threads */
+  __u8 record_states;     /* first touch and removals */
+  __u8 record_arguments;  /* command lines of exec: 0 none, 1 the file's name, 2 all */
+  __u8 have_rdonly_cast;  /* the kfunc exists */
+  __u8 stacks_failed;     /* take stacks of calls that failed */
+  __u8 fast_storage_test; /* task_struct::bpf_storage can be read */
+  __u8 record_user;       /* only processes of user_id */
+  __u32 user_id;
+  __u8 exit_has_group_dead; /* sched_process_exit has its second argument (6.18) */
+  __u8 padding[3];
+  __u64 stacks_slower_than; /* take stacks of calls at least this long; 0: no */
+  __u64 reserved;
+};
+WIRE_ASSERT(sizeof(struct wire_config) == 40);
+
+/* ---- counters, one struct per possible CPU ---- */
+#define WIRE_LOSS_CAUSES 12 /* indexed by format's LossCause */
+#define WIRE_LOSS_RING_FULL 0
+#define WIRE_LOSS_ORPHAN_EXIT 1
+#define WIRE_LOSS_TASK_STORAGE 2
+#define WIRE_LOSS_REQUEST_MAP 3
+#define WIRE_LOSS_NOT_CAPTURED 7
+#define WIRE_LOSS_PART_MAP 9
+struct wire_loss {
+  __u64 count;
+  __u64 first; /* since `epoch` was last changed by the user side */
+  __u64 last;
+  __u64 epoch;
+};
+struct wire_counters {
+  __u64 seen;         /* calls and requests that must be in the file or counted as lost */
+  __u64 other_seen;   /* other records: forks, states, ... */
+  __u64 own_calls;    /* the tool's own calls, left out */
+  __u64 own_requests; /* the tool's own block requests, left out */
+  __u64 uring_calls;  /* io_uring_enter: submissions that are not captured */
+  __u64 aio_calls;    /* io_submit */
+  __u64 other_lost;   /* records other than calls and requests that found no room */
+  __u64 reserved;
+  struct wire_loss losses[WIRE_LOSS_CAUSES];
+};
+WIRE_ASSERT(sizeof(struct wire_loss) == 32);
+WIRE_ASSERT(sizeof(struct wire_counters) == 64 + 32 * WIRE_LOSS_CAUSES);
+
+#endif /* IOTAPE_RECORDER_WIRE_H */
