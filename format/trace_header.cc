@@ -2,7 +2,9 @@
 
 namespace iotape {
 
-bool counts_as_lost(LossCause cause) { return cause != LossCause::kOrphanExit && cause != LossCause::kNotCaptured; }
+bool counts_as_lost(LossCause cause) {
+  return cause != LossCause::kOrphanExit && cause != LossCause::kNotCaptured && cause != LossCause::kPartMap;
+}
 
 std::uint64_t TraceTotals::lost() const {
   std::uint64_t sum = 0;

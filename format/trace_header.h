@@ -74,7 +74,8 @@ struct TraceTotals {
   [[nodiscard]] std::uint64_t lost() const;
 };
 
-// Whether a cause means that events are missing from `written` (kOrphanExit and kNotCaptured do not).
+// Whether a cause means that events are missing from `written` (kOrphanExit, kNotCaptured and kPartMap do not: a part
+// is no event of its own).
 [[nodiscard]] bool counts_as_lost(LossCause cause);
 
 }  // namespace iotape
