@@ -1,0 +1,57 @@
+#include "replayer/engine/event_source.h"
+
+#include <utility>
+
+namespace iotape {
+namespace {
+
+class TraceFileSource final : public EventSource {
+ public:
+  explicit TraceFileSource(std::unique_ptr<TraceReader> reader) : reader_(std::move(reader)) {}
+  const TraceHeader& header() const override { return reader_->header(); }
+  Result<Event*> next() override { return reader_->next(); }
+  const ReadReport& report() const override { return reader_->report(); }
+
+ private:
+  std::unique_ptr<TraceReader> reader_;
+};
+
+struct EventList {
+  TraceHeader header;
+  std::vector<EventBody> bodies;
+};
+
+class ListSource final : public EventSource {
+ public:
+  explicit ListSource(std::shared_ptr<const EventList> list) : list_(std::move(list)) {}
+  const TraceHeader& header() const override { return list_->header; }
+  Result<Event*> next() override {
+    if (position_ == list_->bodies.size()) return nullptr;
+    current_ = Event{EventId(position_), 0, list_->bodies[position_]};
+    ++position_;
+    return &current_;
+  }
+  const ReadReport& report() const override { return report_; }
+
+ private:
+  std::shared_ptr<const EventList> list_;
+  std::size_t position_ = 0;
+  Event current_;
+  ReadReport report_;
+};
+
+}  // namespace
+
+EventSourceOpener open_trace_file(std::string path) {
+  return [path = std::move(path)]() -> Result<std::unique_ptr<EventSource>> {
+    IOTAPE_ASSIGN(auto reader, TraceReader::open(path, ReaderOptions{.syscalls = true, .requests = false}));
+    return std::make_unique<TraceFileSource>(std::move(reader));
+  };
+}
+
+EventSourceOpener open_events(TraceHeader header, std::vector<EventBody> events) {
+  auto list = std::make_shared<const EventList>(EventList{std::move(header), std::move(events)});
+  return [list]() -> Result<std::unique_ptr<EventSource>> { return std::make_unique<ListSource>(list); };
+}
+
+}  // namespace iotape

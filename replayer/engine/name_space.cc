@@ -1,0 +1,307 @@
+#include "replayer/engine/name_space.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace iotape {
+namespace {
+
+constexpr int kMaximumLinks = 40;  // as the kernel allows
+constexpr int kMaximumDepth = 100'000;
+
+}  // namespace
+
+NameSpace::NameSpace() {
+  FileRecord top;
+  top.reference.kind = FileKind::kDirectory;
+  top.origin = Origin::kExisted;
+  top.mount_point = true;
+  files_.push_back(std::move(top));
+}
+
+FileIndex NameSpace::find(const FileReference& reference) const {
+  if (!reference.known()) return kNoFile;
+  const auto found = by_identity_.find(reference.identity);
+  return found == by_identity_.end() ? kNoFile : found->second;
+}
+
+FileIndex NameSpace::find_or_float(const FileReference& reference) {
+  if (!reference.known()) return kNoFile;
+  if (const FileIndex known = find(reference); known != kNoFile) return known;
+  const FileIndex made{static_cast<std::uint32_t>(files_.size())};
+  files_.emplace_back();
+  set_reference(made, reference);
+  return made;
+}
+
+FileIndex NameSpace::child(FileIndex directory, std::string_view name) const {
+  const auto found = entries_.find(EntryView{directory.value, name});
+  return found == entries_.end() ? kNoFile : found->second;
+}
+
+FileIndex NameSpace::add(FileIndex directory, std::string_view name, FileKind kind, Origin origin) {
+  const FileIndex made{static_cast<std::uint32_t>(files_.size())};
+  files_.emplace_back();
+  files_.back().reference.kind = kind;
+  set_entry(directory, name, made);
+  if (origin == Origin::kExisted) mark_existed(made);
+  if (origin == Origin::kCreated) mark_created(made);
+  return made;
+}
+
+void NameSpace::set_entry(FileIndex directory, std::string_view name, FileIndex file) {
+  entries_.insert_or_assign(EntryKey{directory.value, std::string(name)}, file);
+  record(file).parent = directory;
+  record(file).name = name;
+}
+
+void NameSpace::set_reference(FileIndex file, const FileReference& reference) {
+  if (!reference.known()) return;
+  record(file).reference = reference;
+  by_identity_.insert_or_assign(reference.identity, file);
+}
+
+// The first place a file was met in is its initial one: no call can have moved it before, and directories above it
+// that did move remember their own first place.
+void NameSpace::mark_existed(FileIndex file) {
+  FileRecord& entry = record(file);
+  if (entry.origin != Origin::kUnknown || entry.parent == kNoFile) return;
+  const Origin above = record(entry.parent).origin;
+  if (above == Origin::kCreated) return mark_created(file);  // someone outside the trace made it in there
+  entry.origin = Origin::kExisted;
+  entry.initial_parent = entry.parent;
+  entry.initial_name = entry.name;
+  if (above == Origin::kUnknown) mark_existed(entry.parent);
+}
+
+void NameSpace::mark_created(FileIndex file) {
+  FileRecord& entry = record(file);
+  entry.origin = Origin::kCreated;
+  entry.initial_parent = kNoFile;
+  entry.initial_name.clear();
+  entry.facts.reset();
+}
+
+FileIndex NameSpace::bind(FileIndex directory, std::string_view name, const FileReference& reference, Origin origin) {
+  const FileIndex here = child(directory, name);
+  if (origin == Origin::kCreated) return bind_created(directory, name, reference);
+  if (!reference.known()) {
+    if (here == kNoFile) return add(directory, name, FileKind::kUnknown, origin);
+    if (origin == Origin::kExisted) mark_existed(here);
+    return here;
+  }
+  const FileIndex known = find(reference);
+  if (known != kNoFile && known != here) return join(directory, name, known, here, origin);
+  FileIndex file = here;
+  const bool replaced_unseen = here != kNoFile && known != here && by_identity_.contains(record(here).reference.identity) &&
+                               find(record(here).reference) == here;
+  if (here == kNoFile || replaced_unseen) file = add(directory, name, reference.kind, Origin::kUnknown);
+  set_reference(file, reference);
+  if (origin == Origin::kExisted) mark_existed(file);
+  return file;
+}
+
+// A new file gets a new record even when its inode number was another's before; a record that only this very call's
+// own state event made is turned into it.
+FileIndex NameSpace::bind_created(FileIndex directory, std::string_view name, const FileReference& reference) {
+  FileIndex file = child(directory, name);
+  if (file == kNoFile || !record(file).provisional)
+    file = add(directory, name, reference.kind, Origin::kCreated);
+  else
+    mark_created(file);
+  record(file).provisional = false;
+  set_reference(file, reference);
+  return file;
+}
+
+// `known` was met elsewhere (or nowhere), `here` is what the name led to so far.
+FileIndex NameSpace::join(FileIndex directory, std::string_view name, FileIndex known, FileIndex here, Origin origin) {
+  const Origin here_origin = here == kNoFile ? Origin::kUnknown : record(here).origin;
+  const bool placeless = record(known).parent == kNoFile;
+  if (here != kNoFile && !by_identity_.contains(record(here).reference.identity)) {
+    FileRecord& guess = record(here);  // the same file under a record made before its identity was seen
+    FileRecord& real = record(known);
+    real.minimum_size = std::max(real.minimum_size, guess.minimum_size);
+    if (guess.facts && !real.facts) real.facts = std::move(guess.facts);
+    guess.origin = Origin::kVoid;
+  }
+  const bool existed = origin == Origin::kExisted || here_origin == Origin::kExisted;
+  const bool another_name = !placeless && !record(known).directory() && record(known).origin == Origin::kExisted &&
+                            child(record(known).parent, record(known).name) == known;
+  if (another_name) {
+    if (existed && record(directory).origin != Origin::kCreated)
+      initial_links_.push_back({known, directory, std::string(name)});
+    entries_.insert_or_assign(EntryKey{directory.value, std::string(name)}, known);
+    return known;
+  }
+  if (!placeless && record(known).directory()) remove_entry(record(known).parent, record(known).name);
+  set_entry(directory, name, known);
+  if (existed) mark_existed(known);
+  return known;
+}
+
+void NameSpace::remove_entry(FileIndex directory, std::string_view name) {
+  if (const auto found = entries_.find(EntryView{directory.value, name}); found != entries_.end()) entries_.erase(found);
+}
+
+void NameSpace::link(FileIndex directory, std::string_view name, FileIndex file) { set_entry(directory, name, file); }
+
+void NameSpace::rename(FileIndex from, std::string_view from_name, FileIndex to, std::string_view to_name) {
+  const FileIndex moved = child(from, from_name);
+  if (moved == kNoFile || child(to, to_name) == moved) return;  // two names of one file: rename(2) does nothing
+  remove_entry(from, from_name);
+  set_entry(to, to_name, moved);
+}
+
+void NameSpace::exchange(FileIndex from, std::string_view from_name, FileIndex to, std::string_view to_name) {
+  const FileIndex first = child(from, from_name);
+  const FileIndex second = child(to, to_name);
+  if (first == kNoFile || second == kNoFile) return;
+  set_entry(to, to_name, first);
+  set_entry(from, from_name, second);
+}
+
+// ---- resolving ----
+
+struct NameSpace::Walk {
+  const ResolveRequest& request;
+  Resolution result;
+  FileIndex current;              // the directory reached so far
+  std::deque<std::string> rest;   // components still to walk
+  int links = 0;
+};
+
+namespace {
+
+void push_components(std::deque<std::string>& rest, std::string_view bytes) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t slash = std::min(bytes.find('/', at), bytes.size());
+    if (slash > at) parts.emplace_back(bytes.substr(at, slash - at));
+    at = slash + 1;
+  }
+  rest.insert(rest.begin(), parts.begin(), parts.end());
+}
+
+std::string joined(const std::deque<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : "/") + part;
+  return all;
+}
+
+}  // namespace
+
+bool NameSpace::follow(Walk& walk, FileIndex link, bool last) {
+  const std::string target = *record(link).current_link_target;
+  if (++walk.links > kMaximumLinks) return walk.result.loop = true, false;
+  if (target.starts_with('/')) {
+    walk.current = walk.request.process_root;
+    walk.result.absolute_link = true;
+  }
+  if (last && target.ends_with('/')) walk.result.trailing_slash = true;
+  push_components(walk.rest, target);
+  return true;
+}
+
+// Takes one component; false ends the walk.
+bool NameSpace::step(Walk& walk, std::string_view component, bool last) {
+  Resolution& result = walk.result;
+  if (component == ".") return true;
+  if (component == "..") {
+    if (walk.current == walk.request.process_root) return true;
+    if (record(walk.current).replay_root) result.left_root = true;
+    if (record(walk.current).parent != kNoFile) walk.current = record(walk.current).parent;
+    return true;
+  }
+  FileIndex next = child(walk.current, component);
+  const bool must_be_directory = !last || result.trailing_slash;
+  if (next != kNoFile && record(next).current_link_target && (must_be_directory || walk.request.follow_last))
+    return follow(walk, next, last);
+  if (last) {
+    result.name = component;
+    result.file = next;
+    return true;
+  }
+  if (next == kNoFile && walk.request.create_directories)
+    next = add(walk.current, component, FileKind::kDirectory, Origin::kExisted);
+  if (next == kNoFile) return false;
+  if (walk.request.create_directories) {
+    if (record(next).reference.kind == FileKind::kUnknown) record(next).reference.kind = FileKind::kDirectory;
+    mark_existed(next);
+  }
+  walk.current = next;
+  return true;
+}
+
+Resolution NameSpace::resolve(const ResolveRequest& request) {
+  Walk walk{request, {}, request.start, {}, 0};
+  if (request.bytes.starts_with('/')) walk.current = request.process_root;
+  if (walk.current == kNoFile) return walk.result;
+  walk.result.trailing_slash = request.bytes.ends_with('/');
+  push_components(walk.rest, request.bytes);
+  while (!walk.rest.empty()) {
+    const std::string component = std::move(walk.rest.front());
+    walk.rest.pop_front();
+    if (step(walk, component, walk.rest.empty())) continue;
+    walk.rest.push_front(component);
+    walk.result.unresolved = joined(walk.rest);
+    break;
+  }
+  walk.result.directory = walk.current;
+  if (walk.result.unresolved.empty() && walk.result.name.empty()) walk.result.file = walk.current;
+  return std::move(walk.result);
+}
+
+std::string NameSpace::path(FileIndex file) const {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  while (file != kTopDirectory) {
+    if (file == kNoFile || record(file).parent == kNoFile || ++depth > kMaximumDepth) return {};
+    parts.push_back(record(file).name);
+    file = record(file).parent;
+  }
+  std::string whole;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) whole.append("/").append(*part);
+  return whole.empty() ? "/" : whole;
+}
+
+FileIndex NameSpace::mount_of(FileIndex file) const {
+  for (int depth = 0; file != kNoFile && depth < kMaximumDepth; ++depth) {
+    if (record(file).mount_point) return file;
+    file = record(file).parent;
+  }
+  return kNoFile;
+}
+
+FileIndex NameSpace::place(std::string_view absolute_path, FileKind kind) {
+  const Resolution found = resolve(
+      {.bytes = absolute_path, .follow_last = false, .create_directories = true});
+  if (found.file != kNoFile) return found.file;
+  return add(found.directory, found.name, kind, Origin::kExisted);
+}
+
+NameSpace NameSpace::rewound() const {
+  NameSpace initial;
+  initial.files_.resize(files_.size());
+  for (std::uint32_t index = 0; index < files_.size(); ++index) {
+    const FileRecord& was = files_[index];
+    FileRecord& now = initial.files_[index];
+    now.origin = was.origin == Origin::kExisted ? Origin::kExisted : Origin::kVoid;
+    now.mount_point = was.mount_point;
+    now.pseudo = was.pseudo;
+    now.reference.kind = was.reference.kind;
+    if (now.origin != Origin::kExisted) continue;
+    initial.set_reference(FileIndex(index), was.reference);
+    if (index == kTopDirectory.value) continue;
+    initial.set_entry(was.initial_parent, was.initial_name, FileIndex(index));
+    now.initial_parent = was.initial_parent;
+    now.initial_name = was.initial_name;
+    if (was.facts && was.facts->link_target) now.current_link_target = std::make_unique<std::string>(*was.facts->link_target);
+  }
+  for (const InitialLink& link : initial_links_)
+    if (initial.record(link.file).origin == Origin::kExisted)
+      initial.entries_.insert_or_assign(EntryKey{link.directory.value, link.name}, link.file);
+  return initial;
+}
+
+}  // namespace iotape

@@ -1,0 +1,54 @@
+#include "format/changing_roots.h"
+
+#include <gtest/gtest.h>
+
+namespace iotape {
+namespace {
+
+constexpr DeviceId kDisk = DeviceId::of(7, 0);
+constexpr DeviceId kOther = DeviceId::of(7, 1);
+
+TEST(ChangingRoots, OneDirectoryIsItsOwnRoot) {
+  ChangingRoots roots;
+  roots.add(kDisk, "/mnt/x");
+  ASSERT_EQ(roots.roots().size(), 1U);
+  EXPECT_EQ(roots.roots()[0].path, "/mnt/x");
+}
+
+TEST(ChangingRoots, NamesThatShareLettersShareNoDirectory) {
+  ChangingRoots roots;
+  roots.add(kDisk, "/mnt/tree");
+  roots.add(kDisk, "/mnt/treetop");
+  EXPECT_EQ(roots.roots()[0].path, "/mnt");
+}
+
+TEST(ChangingRoots, AParentAmongThemWins) {
+  ChangingRoots roots;
+  roots.add(kDisk, "/mnt/x/a/b");
+  roots.add(kDisk, "/mnt/x/");
+  roots.add(kDisk, "/mnt/x/c");
+  EXPECT_EQ(roots.roots()[0].path, "/mnt/x");
+  EXPECT_EQ(roots.roots()[0].calls, 3U);
+}
+
+TEST(ChangingRoots, NothingInCommonIsTheTop) {
+  ChangingRoots roots;
+  roots.add(kDisk, "/var/lib");
+  roots.add(kDisk, "/home");
+  EXPECT_EQ(roots.roots()[0].path, "/");
+}
+
+TEST(ChangingRoots, EveryMountHasItsOwnAndTheBusiestComesFirst) {
+  ChangingRoots roots;
+  roots.add(kDisk, "/data/wal");
+  roots.add(kOther, "/fast/base/1", 5);
+  roots.add(kOther, "/fast/base/2", 5);
+  roots.add(kOther, "relative/is/ignored", 90);
+  const auto all = roots.roots();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0], (ChangingRoots::Root{kOther, "/fast/base", 10}));
+  EXPECT_EQ(all[1], (ChangingRoots::Root{kDisk, "/data/wal", 1}));
+}
+
+}  // namespace
+}  // namespace iotape
