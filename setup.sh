@@ -47,6 +47,7 @@ demo  e2fsprogs            mkfs.ext2, .ext3, .ext4 for kernel: targets
 demo  xfsprogs             mkfs.xfs for kernel: targets
 demo  btrfs-progs          mkfs.btrfs for kernel: targets
 demo  mount                losetup and mount for kernel: targets
+all   git                  the lint tests list the tree with it
 all   strace               the tests count system calls with it as well
 all   linux-perf           the tests count block requests with it as well
 all   blktrace             blkparse, the other reader of blktrace files
@@ -112,17 +113,14 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 say() { printf '%s\n' "$*" >&2; }
-have_package_lists() { LC_ALL=C apt-cache show --no-all-versions "${missing_list[@]}" >/dev/null 2>&1; }
 refresh_package_lists() {
   say "setup.sh: fetching Debian's package lists (apt-get update)"
-  "${as_root[@]}" apt-get -qq update >&2 || true # judged by what it brought, in have_package_lists
+  "${as_root[@]}" apt-get -qq update >&2 || true # judged by what it brought, in plan_packages
 }
+plan_packages() { plan=$(LC_ALL=C apt-get install --no-install-recommends --print-uris "${missing_list[@]}" 2>&1); }
 
-have_package_lists || refresh_package_lists
-have_package_lists || fail "apt does not know ${missing_list[*]}: is there a network, and is this Debian 12 with its main archive in /etc/apt/sources.list?"
-
-plan=$(LC_ALL=C apt-get install --no-install-recommends --print-uris "${missing_list[@]}" 2>&1) ||
-  fail "apt cannot install ${missing_list[*]}: $(grep -m 1 '^E:' <<<"$plan" || echo 'see apt-get install')"
+plan_packages || { refresh_package_lists && plan_packages; } ||
+  fail "apt cannot install: $(grep '^E: ' <<<"$plan" | sed 's/^E: //' | head -3 | paste -sd ';'); is there a network, and is this Debian 12 with its main archive in apt's sources?"
 
 say "iotape needs ${#missing_list[@]} packages that are not installed:"
 for package in "${missing_list[@]}"; do
@@ -142,10 +140,14 @@ if [ "$assume_yes" = no ]; then
   fi
 fi
 
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 install_packages() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing_list[@]}" >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing_list[@]}" >"$log" 2>&1
 }
 # Old lists name files the archive no longer has; fresh ones cure that, so one second try.
-install_packages || { refresh_package_lists && install_packages; } ||
-  fail "apt could not install ${missing_list[*]}; its own message is above (no network, no root, or another apt running)"
+install_packages || { refresh_package_lists && install_packages; } || {
+  tail -15 "$log" >&2
+  fail "apt could not install the packages; its own last words are above (no network, no right to become root, or another apt running)"
+}
 say 'setup.sh: done'
