@@ -17,7 +17,7 @@ format analysis recorder replayer traces|(^|[^_[:alnum:]f])(printf|puts|putchar|
 format analysis recorder replayer traces|fmt::print\((stdout|stderr|"|FMT)|a library never prints; a command writes to the Terminal it is given
 format analysis recorder replayer traces|(^|[^_[:alnum:]])(std::|::)?(exit|quick_exit)\(|a library never ends the process; return an Error
 format analysis recorder replayer traces|using namespace|hides where a name comes from
-format analysis recorder replayer traces|(^|[^_[:alnum:]])(delete|new) [A-Za-z_:]+|ownership lives in RAII types; use std::make_unique
+format analysis recorder replayer traces|(^|[^_[:alnum:]("])(delete|new) [A-Za-z_:]+|ownership lives in RAII types; use std::make_unique (a factory with a private constructor may say unique_ptr<T>(new T))
 format analysis recorder replayer traces|#[[:space:]]*include <iostream>|a library never prints
 TABLE
 }

@@ -81,6 +81,12 @@ Result<void> Worksite::make_file(const std::string& name, std::string_view conte
   return {};
 }
 
+Result<void> Worksite::set_modification_time(const std::string& name, std::int64_t seconds_since_1970) {
+  const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, timespec{seconds_since_1970, 0}};
+  if (::utimensat(directory_.get(), name.c_str(), times.data(), 0) != 0) return refused("set the time of", name, errno);
+  return {};
+}
+
 Result<void> Worksite::unlink(const std::string& name) {
   if (::unlinkat(directory_.get(), name.c_str(), 0) != 0) return refused("delete", name, errno);
   ++totals_.files_deleted;

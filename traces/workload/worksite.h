@@ -40,6 +40,7 @@ class Worksite {
   Result<void> make_empty_file(const std::string& name);
   // Writes content in calls of at most block bytes, as tar and cp do.
   Result<void> make_file(const std::string& name, std::string_view content, std::size_t block);
+  Result<void> set_modification_time(const std::string& name, std::int64_t seconds_since_1970);
   Result<void> unlink(const std::string& name);
   Result<void> remove_directory(const std::string& name);
   Result<void> rename(const std::string& from, const std::string& to);

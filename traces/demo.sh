@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# The whole loop in one command: record an untar and an rm -rf on ext3, replay both elsewhere, compare by seeks.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'USAGE'
+usage: traces/demo.sh [--files N] [--no-record]
+
+Sets up and builds iotape, shows a picture made from a recording that comes with
+it (no privileges needed), then records a real untar and a real rm -rf on ext3,
+replays them on ext3, ext4, xfs and btrfs, and compares by seek distance.
+
+Recording and making filesystems need root: as another user that one step asks
+through sudo. Where it is not possible the demo says why and ends without it.
+
+  --files N     files in the archive (default 17000)
+  --no-record   only what needs no privileges
+USAGE
+}
+
+files=17000
+record=yes
+stage=all
+while [ $# -gt 0 ]; do
+  case $1 in
+    --files) [ $# -ge 2 ] || { usage >&2 && exit 2; }; files=$2 && shift ;;
+    --no-record) record=no ;;
+    --privileged-stage) stage=privileged ;; # how the script calls itself again
+    -h | --help) usage && exit 0 ;;
+    *) printf 'demo.sh: unknown option %s\n' "$1" >&2 && usage >&2 && exit 2 ;;
+  esac
+  shift
+done
+
+iotape=$PWD/build/release/iotape
+out=$PWD/build/demo
+filesystems='ext3 ext4 xfs btrfs'
+
+say() { printf '\n== %s\n' "$*"; }
+# Says a command, then runs it, with the binary as a user would write it.
+show() {
+  printf '\n$ %s\n' "$(printf '%q ' "$@" | sed "s@$iotape@iotape@g; s@$out/@@g; s@$PWD/@@g; s/ \$//")"
+  "$@"
+}
+# A replay whose outcomes differ here and there still is one: it says so itself and the comparison carries it.
+show_replay() {
+  local status=0
+  show "$@" || status=$?
+  [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || return "$status"
+}
+
+build() {
+  say 'set-up and build'
+  ./setup.sh --demo
+  cmake --preset release -DIOTAPE_BENCHMARKS=OFF >/dev/null
+  cmake --build --preset release -j "$(nproc)" --target iotape 2>&1 | { [ -t 1 ] && cat || tail -n 1; }
+}
+
+show_shipped_trace() {
+  say 'a recording that came with iotape: rm -rf of 17,000 files on ext3, disk cold'
+  mkdir -p "$out"
+  show "$iotape" seeks traces/rm.iotape
+  show "$iotape" plot traces/rm.iotape --force -o "$out/rm-heads.svg"
+  show "$iotape" plot traces/rm.iotape --force -o "$out/rm-heads.txt"
+  cat "$out/rm-heads.txt"
+}
+
+why_no_recording() {
+  if [ "$record" = no ]; then
+    echo 'you asked for none (--no-record)'
+  elif [ ! -r /sys/kernel/btf/vmlinux ]; then
+    echo 'this kernel offers no BTF (/sys/kernel/btf/vmlinux); iotape doctor tells more'
+  elif [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo 'recording needs root, and there is no sudo'
+  elif [ "$(id -u)" -ne 0 ] && ! { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+    echo 'recording needs root, and there is no terminal on which sudo could ask'
+  fi
+}
+
+make_archive() {
+  say "an archive of $files files to unpack"
+  rm -rf "$out/tree" "$out/tree.tar"
+  show "$iotape" workload tree "$out/tree" --files "$files" --bytes "$((files * 15))K" --times
+  tar --create --file "$out/tree.tar" --sort=name --owner=root:0 --group=root:0 -C "$out" tree
+  rm -rf "$out/tree"
+}
+
+as_root() {
+  local words=(bash "$PWD/traces/demo.sh" --files "$files" --privileged-stage)
+  if [ "$(id -u)" -eq 0 ]; then
+    "${words[@]}"
+  else
+    say 'the next step records and makes filesystems: sudo'
+    sudo "${words[@]}"
+  fi
+}
+
+# As root, in a mount namespace of its own: what is mounted here goes away with the last process in it, whatever
+# ends the script, and a loop device goes with its mount.
+privileged_stage() {
+  if [ -z "${IOTAPE_DEMO_NAMESPACE:-}" ]; then
+    IOTAPE_DEMO_NAMESPACE=1 exec unshare --mount --propagation private bash "$PWD/traces/demo.sh" --files "$files" --privileged-stage
+  fi
+  trap 'clean_up' EXIT
+  trap 'exit 130' INT TERM
+  "$iotape" doctor >"$out/doctor.txt" 2>&1 || { say 'no recording: this machine lacks something' && cat "$out/doctor.txt" && return 0; }
+  record_on_ext3
+  replay_everywhere
+  compare_all
+}
+
+clean_up() {
+  cd /
+  umount "$out/mnt" 2>/dev/null || true
+  rm -rf "$out/mnt" "$out/disk.img" "$out/tree.tar"
+  [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$out"
+}
+
+record_on_ext3() {
+  say 'record an untar and an rm -rf on ext3 (a loop image)'
+  truncate -s 2G "$out/disk.img"
+  mkfs.ext3 -q -F "$out/disk.img"
+  mkdir -p "$out/mnt"
+  mount -t ext3 -o loop,noatime "$out/disk.img" "$out/mnt"
+  local device
+  device=$(findmnt -n -o SOURCE "$out/mnt")
+  show "$iotape" record --force -u root -d "$device" -o "$out/untar.iotape" -- \
+    sh -c "tar xf '$out/tree.tar' -C '$out/mnt' && sync -f '$out/mnt'"
+  show "$iotape" record --force -u root --cold -d "$device" -o "$out/rm.iotape" -- \
+    sh -c "rm -rf '$out/mnt/tree' && sync -f '$out/mnt'"
+  umount "$out/mnt"
+  rm -f "$out/disk.img"
+  show "$iotape" info "$out/untar.iotape"
+}
+
+replay_everywhere() {
+  local filesystem workload cold
+  for workload in untar rm; do
+    cold=()
+    [ "$workload" = untar ] || cold=(--cold)
+    for filesystem in $filesystems; do
+      say "replay $workload on a fresh $filesystem"
+      show_replay "$iotape" replay "$out/$workload.iotape" "kernel:$filesystem,size=2G" "${cold[@]}" \
+        --force -o "$out/$workload-$filesystem.iotape"
+    done
+  done
+}
+
+compare_all() {
+  local workload filesystem groups results
+  for workload in untar rm; do
+    groups=("recorded:" "$out/$workload.iotape")
+    results=()
+    for filesystem in $filesystems; do
+      groups+=("$filesystem:" "$out/$workload-$filesystem.iotape")
+      results+=("$out/$workload-$filesystem.iotape")
+    done
+    say "compare $workload"
+    show "$iotape" compare "${groups[@]}"
+    show "$iotape" plot "${results[@]}" --what histogram --force -o "$out/$workload-seeks.svg"
+    show "$iotape" plot "${results[@]}" --what heads --force -o "$out/$workload-heads.svg"
+  done
+}
+
+if [ "$stage" = privileged ]; then
+  privileged_stage
+  exit 0
+fi
+
+build
+show_shipped_trace
+why_not=$(why_no_recording)
+if [ -n "$why_not" ]; then
+  say "no recording here: $why_not"
+else
+  trap 'rm -rf "$out/tree" "$out/tree.tar"' EXIT
+  trap 'exit 130' INT TERM
+  make_archive
+  as_root
+fi
+say "done in $((SECONDS / 60)) min $((SECONDS % 60)) s; traces and pictures are in build/demo"
+echo 'next: build/release/iotape record -- YOUR-COMMAND'
