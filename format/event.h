@@ -31,6 +31,7 @@ struct ThreadKey {
 // ---- system calls ----
 
 enum class CallInterface : std::uint8_t { kSyscall = 0, kIoUring = 1, kAio = 2, kPageFault = 3 };
+inline constexpr int kCallInterfaceCount = 4;
 
 // Why a replay did not issue a call. Part of the file format: append only.
 enum class SkipReason : std::uint8_t {

@@ -1,0 +1,184 @@
+#include "format/trace_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "format/block_encoder.h"
+#include "format/block_frame.h"
+#include "format/compression.h"
+#include "format/header_codec.h"
+
+namespace iotape {
+namespace {
+
+// Far below kMaximumBodyBytes: the columns of a block's events come on top.
+constexpr std::size_t kMaximumPendingWeight = 8U << 20U;
+
+Result<void> write_all(int fd, std::span<const std::uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_failure("writing the trace", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+// Events without a time of their own stay where they came, next to the one before them.
+bool has_time(const EventBody& body) {
+  return !std::holds_alternative<DeviceInfo>(body) && !std::holds_alternative<MountInfo>(body) &&
+         !std::holds_alternative<Stack>(body);
+}
+
+}  // namespace
+
+struct TraceWriter::State {
+  FileDescriptor file;
+  WriterOptions options;
+  BlockEncoder encoder;
+  Compressor compressor;
+  std::vector<PendingEvent> pending;
+  std::vector<PendingEvent*> ordered;
+  std::vector<std::uint8_t> block;
+  std::size_t pending_weight = 0;
+  bool pending_in_order = true;
+  Nanoseconds newest;        // of all events appended
+  Nanoseconds last_written;  // of all events written
+  BlockFrame next;           // sequence, first_event, seen and lost of the block to come
+  std::uint64_t bytes = 0;
+  std::uint64_t syscalls = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t disordered = 0;
+
+  State(FileDescriptor f, WriterOptions o) : file(std::move(f)), options(o), compressor(o.zstd_level) {}
+
+  Result<void> append(std::uint32_t recorder, EventBody&& body) {
+    const Nanoseconds time = has_time(body) ? event_time(body) : newest;
+    if (time < newest) pending_in_order = false;
+    newest = std::max(newest, time);
+    pending_weight += event_weight(body);
+    pending.push_back({time, recorder, std::move(body)});
+    if (pending.size() < options.block_events && pending_weight < kMaximumPendingWeight) return {};
+    return write_settled(options.reorder_window);
+  }
+
+  // Writes the events that nothing can come before any more. When all are younger than that, they are written anyway:
+  // memory is bounded, order is best effort and what breaks it is counted.
+  Result<void> write_settled(Nanoseconds window) {
+    order_pending();
+    const Nanoseconds horizon = newest - window;
+    auto settled = std::partition_point(pending.begin(), pending.end(),
+                                        [&](const PendingEvent& event) { return event.time <= horizon; });
+    const bool full = pending.size() >= options.block_events || pending_weight >= kMaximumPendingWeight;
+    if (full && settled - pending.begin() < static_cast<std::ptrdiff_t>(pending.size() / 2)) settled = pending.end();
+    IOTAPE_TRY(write_events(static_cast<std::size_t>(settled - pending.begin())));
+    pending.erase(pending.begin(), settled);
+    pending_weight = 0;
+    for (const PendingEvent& event : pending) pending_weight += event_weight(event.body);
+    return {};
+  }
+
+  void order_pending() {
+    if (pending_in_order) return;
+    std::stable_sort(pending.begin(), pending.end(),
+                     [](const PendingEvent& a, const PendingEvent& b) { return a.time < b.time; });
+    pending_in_order = true;
+  }
+
+  Result<void> write_events(std::size_t count) {
+    for (std::size_t begin = 0; begin < count; begin += options.block_events)
+      IOTAPE_TRY(write_event_block(begin, std::min(count, begin + options.block_events)));
+    return {};
+  }
+
+  Result<void> write_event_block(std::size_t begin, std::size_t end) {
+    ordered.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      if (pending[i].time < last_written) ++disordered;
+      last_written = std::max(last_written, pending[i].time);
+      count(pending[i].body);
+      ordered.push_back(&pending[i]);
+    }
+    BlockFrame frame = next;
+    frame.kind = BlockKind::kEvents;
+    frame.first_time = ordered.front()->time;
+    frame.last_time = ordered.back()->time;
+    frame.events = static_cast<std::uint32_t>(ordered.size());
+    return write_block(frame, encoder.encode(ordered, options.resolution));
+  }
+
+  void count(const EventBody& body) {
+    syscalls += std::holds_alternative<Syscall>(body) ? 1 : 0;
+    requests += std::holds_alternative<BlockRequest>(body) ? 1 : 0;
+  }
+
+  Result<void> write_block(BlockFrame frame, std::span<const std::uint8_t> body) {
+    if (body.size() > kMaximumBodyBytes)
+      return failure(ErrorCode::kLimit,
+                     fmt::format("a block of {} bytes is larger than the format allows", body.size()));
+    block.assign(kBlockHeaderBytes, 0);
+    IOTAPE_TRY(compressor.compress(body, block));
+    const std::span<const std::uint8_t> payload(block.data() + kBlockHeaderBytes, block.size() - kBlockHeaderBytes);
+    frame.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    frame.body_bytes = static_cast<std::uint32_t>(body.size());
+    frame.payload_checksum = block_checksum(payload);
+    const BlockHeaderBytes header = encode_block_frame(frame);
+    std::copy(header.begin(), header.end(), block.begin());
+    IOTAPE_TRY(write_all(file.get(), block));
+    bytes += block.size();
+    ++next.sequence;
+    next.first_event += frame.events;
+    return {};
+  }
+};
+
+TraceWriter::TraceWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TraceWriter::~TraceWriter() = default;
+
+Result<std::unique_ptr<TraceWriter>> TraceWriter::create(FileDescriptor file, TraceHeader header,
+                                                         WriterOptions options) {
+  options.block_events = std::clamp<std::size_t>(options.block_events, 1, kMaximumBlockEvents);
+  if (options.resolution.value <= 0) return failure(ErrorCode::kUsage, "the time resolution must be positive");
+  header.format_version = kFormatVersion;
+  header.resolution = options.resolution;
+  auto state = std::make_unique<State>(std::move(file), options);
+  BlockFrame frame = state->next;
+  frame.kind = BlockKind::kHeader;
+  IOTAPE_TRY(state->write_block(frame, encode_header_body(header)));
+  return std::unique_ptr<TraceWriter>(new TraceWriter(std::move(state)));
+}
+
+Result<void> TraceWriter::append(EventBody body) { return state_->append(0, std::move(body)); }
+
+Result<void> TraceWriter::append_from(std::uint32_t recorder, EventBody body) {
+  return state_->append(recorder, std::move(body));
+}
+
+void TraceWriter::set_counts(std::uint64_t seen, std::uint64_t lost) {
+  state_->next.seen = seen;
+  state_->next.lost = lost;
+}
+
+Result<void> TraceWriter::flush() { return state_->write_settled(state_->options.reorder_window); }
+
+Result<void> TraceWriter::finish(TraceTotals totals) {
+  State& state = *state_;
+  IOTAPE_TRY(state.write_settled(Nanoseconds{}));
+  totals.syscalls = state.syscalls;
+  totals.requests = state.requests;
+  totals.written = state.syscalls + state.requests;
+  set_counts(totals.seen, totals.lost());
+  BlockFrame frame = state.next;
+  frame.kind = BlockKind::kEnd;
+  frame.first_time = frame.last_time = state.last_written;
+  return state.write_block(frame, encode_totals_body(totals));
+}
+
+std::uint64_t TraceWriter::bytes_written() const { return state_->bytes; }
+std::uint64_t TraceWriter::events_written() const { return state_->next.first_event; }
+std::uint64_t TraceWriter::disordered() const { return state_->disordered; }
+
+}  // namespace iotape
