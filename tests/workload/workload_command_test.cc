@@ -73,7 +73,7 @@ TEST(WorkloadCommand, ExistingFilesAreLeftAloneAndNamed) {
   EXPECT_EQ(contents_of(scratch / "t"), before);
 }
 
-class ManyFilesOrders : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+class ManyFilesOrders : public testing::TestWithParam<std::pair<std::string, std::string>> {};
 
 TEST_P(ManyFilesOrders, CreatesThenDeletesAllOfThem) {
   const ScratchDirectory scratch;
@@ -95,7 +95,8 @@ TEST_P(ManyFilesOrders, CreatesThenDeletesAllOfThem) {
 INSTANTIATE_TEST_SUITE_P(Orders, ManyFilesOrders,
                          testing::Values(std::pair("creation", "creation"), std::pair("creation", "readdir"),
                                          std::pair("random", "creation"), std::pair("random", "random"),
-                                         std::pair("random", "readdir")));
+                                         std::pair("random", "readdir")),
+                         [](const auto& info) { return info.param.first + "_then_" + info.param.second; });
 
 // The names the workload passes to a system call, in order, as strace saw them.
 std::string names_in_order(const std::string& directory, const std::string& call, const std::string& options) {
@@ -180,7 +181,7 @@ TEST(Streams, NonsenseSizesAreUsageErrors) {
 }
 
 // A filesystem with 16 free inodes: the message must say that inodes ran out, not space.
-TEST(WorkloadCommand, RunningOutOfInodesIsToldApartFromRunningOutOfSpace) {
+TEST(WorkloadLive, RunningOutOfInodesIsToldApartFromRunningOutOfSpace) {
   IOTAPE_NEEDS_RECORDER();
   const ScratchDirectory scratch;
   const std::string in_namespace = "mkdir " + (scratch / "few") + " && mount -t tmpfs -o nr_inodes=16,size=64k none " +
@@ -191,7 +192,7 @@ TEST(WorkloadCommand, RunningOutOfInodesIsToldApartFromRunningOutOfSpace) {
   EXPECT_THAT(result.err, HasSubstr("no inodes left (all 16 in use)"));
 }
 
-TEST(WorkloadCommand, RunningOutOfSpaceSaysSo) {
+TEST(WorkloadLive, RunningOutOfSpaceSaysSo) {
   IOTAPE_NEEDS_RECORDER();
   const ScratchDirectory scratch;
   const std::string in_namespace = "mkdir " + (scratch / "small") + " && mount -t tmpfs -o size=64k none " +
