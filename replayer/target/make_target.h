@@ -5,6 +5,7 @@
 // is killed. Make targets on a thread that outlives them: the worker process ends with the thread that started it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,8 @@ struct TargetOptions {
   KeepPolicy keep;
   TreePolicy tree = TreePolicy::kPrepare;
   std::vector<std::string> allow_writes;  // block devices that may be overwritten
+  // Looked at while a target waits: once true, waiting calls return kInterrupted. Set it from a signal handler.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 Result<std::unique_ptr<Target>> make_target(const TargetSpec& spec, const TargetOptions& options);

@@ -8,9 +8,9 @@
 // Descriptors in a submitted Operation hold the target's own handle numbers (what an Open completed with), never the
 // trace's; -1 is a descriptor that is not open (EBADF). That includes the directory of a path argument
 // (kAtCurrentDirectory stays), Duplicate::target (an open handle to be replaced, or -1: the target chooses the number,
-// whatever the call) and ControlDevice::argument of FICLONE. Absolute paths start at the target's top ("/"); nothing
-// outside the target can be named. CloseRange::first and last are handles too; an engine that tracks descriptors
-// submits Close calls instead.
+// whatever the call), CloseRange::first and last, and ControlDevice::argument of FICLONE. ControlMemory::address lies
+// within what a MapMemory completed with, else the answer is EINVAL. Absolute paths start at the target's top ("/") or,
+// after a chroot, at the thread's own root; nothing outside the target can be named.
 //
 // ProcessCall means something for three calls only: execve and execveat give the thread its own descriptor table and
 // close what is marked close-on-exec; unshare takes CLONE_FILES and CLONE_FS apart. Other ProcessCalls are skipped.
