@@ -1,6 +1,9 @@
 #include "format/block_encoder.h"
 
+#include <array>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <string_view>
 
 #include "format/rare_event_codec.h"
@@ -21,36 +24,56 @@ struct ThreadKeyHash {
   }
 };
 
-// Strings in order of first use; the messages they come from live as long as the block is being encoded.
+// Strings in order of first use, front coded as they come.
 class WritingNames {
  public:
   std::uint32_t row_of(std::string_view name) {
-    const auto [found, added] = rows_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (added) names_.push_back(name);
-    return found->second;
+    if (const auto found = rows_.find(name); found != rows_.end()) return found->second;
+    const auto row = static_cast<std::uint32_t>(rows_.size());
+    const std::string_view kept = keep(name);
+    rows_.emplace(kept, row);
+    const auto limit = std::min(name.size(), previous_.size());
+    const auto shared = static_cast<std::size_t>(
+        std::mismatch(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(limit), previous_.begin()).first -
+        kept.begin());
+    out_.add_shared(static_cast<std::uint32_t>(shared));
+    out_.add_suffix_length(static_cast<std::uint32_t>(kept.size() - shared));
+    out_.mutable_suffixes()->append(kept.substr(shared));
+    previous_ = kept;
+    return row;
   }
-  void write_to(wire::Names& out) const {
-    std::string_view previous;
-    std::string& suffixes = *out.mutable_suffixes();
-    for (const std::string_view name : names_) {
-      const auto limit = std::min(name.size(), previous.size());
-      const auto shared = static_cast<std::size_t>(
-          std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(limit), previous.begin()).first -
-          name.begin());
-      out.add_shared(static_cast<std::uint32_t>(shared));
-      out.add_suffix_length(static_cast<std::uint32_t>(name.size() - shared));
-      suffixes.append(name.substr(shared));
-      previous = name;
-    }
-  }
+  void write_to(wire::Names& out) { out.Swap(&out_); }
+  [[nodiscard]] std::size_t weight() const { return bytes_; }
   void clear() {
     rows_.clear();
-    names_.clear();
+    out_.Clear();
+    previous_ = {};
+    chunk_ = used_ = bytes_ = 0;
   }
 
  private:
+  static constexpr std::size_t kChunkBytes = 64U << 10U;  // longer than any name, see keep()
+
+  // A copy in memory that does not move.
+  std::string_view keep(std::string_view name) {
+    bytes_ += name.size();
+    if (name.size() > kChunkBytes) return oversized_.emplace_back(name);
+    if (used_ + name.size() > kChunkBytes) ++chunk_, used_ = 0;
+    if (chunk_ == chunks_.size()) chunks_.push_back(std::make_unique<std::array<char, kChunkBytes>>());
+    char* place = chunks_[chunk_]->data() + used_;
+    std::copy(name.begin(), name.end(), place);
+    used_ += name.size();
+    return {place, name.size()};
+  }
+
   std::unordered_map<std::string_view, std::uint32_t> rows_;
-  std::vector<std::string_view> names_;
+  wire::Names out_;
+  std::string_view previous_;
+  std::vector<std::unique_ptr<std::array<char, kChunkBytes>>> chunks_;
+  std::deque<std::string> oversized_;
+  std::size_t chunk_ = 0;
+  std::size_t used_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 class WritingTables {
@@ -70,7 +93,8 @@ class WritingTables {
   WritingNames& prefixes() { return prefixes_; }
   WritingNames& leaves() { return leaves_; }
 
-  void write_to(wire::Events& out) const {
+  [[nodiscard]] std::size_t weight() const { return prefixes_.weight() + leaves_.weight(); }
+  void write_to(wire::Events& out) {
     prefixes_.write_to(*out.mutable_prefix());
     leaves_.write_to(*out.mutable_leaf());
     write_files(*out.mutable_file());
@@ -169,22 +193,38 @@ void write_request_group(const RequestGroup& group, wire::RequestColumns& out) {
 }  // namespace
 
 struct BlockEncoder::State {
+  Nanoseconds resolution;
   WritingTables tables;
   std::deque<CallGroup> groups;
   std::size_t groups_used = 0;
   RequestGroup requests;
   wire::Body body;
   std::vector<std::uint8_t> bytes;
+  std::optional<Coder> coder;
+  codec::RareTime rare_time;
+  codec::FileToRow row_of;
+  std::vector<std::uint32_t> recorders;
+  bool any_recorder = false;
+  std::size_t rare_weight = 0;
+  std::size_t part_count = 0;
 
-  std::size_t group_of(const Syscall& call, std::uint32_t operation) {
-    const auto interface = static_cast<std::uint32_t>(call.interface);
-    for (std::size_t i = 0; i < groups_used; ++i)
-      if (groups[i].number == call.number && groups[i].operation == operation && groups[i].interface == interface)
-        return i;
-    if (groups_used == groups.size()) groups.emplace_back();
-    CallGroup& fresh = groups[groups_used];
-    fresh.number = call.number, fresh.operation = operation, fresh.interface = interface;
-    return groups_used++;
+  explicit State(Nanoseconds unit) : resolution(unit) {
+    row_of = [this](const FileReference& file) {
+      const std::uint32_t row = tables.file_row(file);
+      coder->note_file_used(row);
+      return row;
+    };
+  }
+
+  wire::Events& events() { return *body.mutable_events(); }
+
+  void begin(Nanoseconds first_time) {
+    clear();
+    const std::int64_t base_time = first_time.value / resolution.value;
+    events().set_resolution(resolution.value);
+    events().set_base_time(base_time);
+    coder.emplace(tables, resolution.value, base_time);
+    rare_time = {resolution.value, base_time};
   }
 
   void clear() {
@@ -197,109 +237,81 @@ struct BlockEncoder::State {
     groups_used = 0;
     for (ColumnWriter& column : requests.columns) column.clear();
     body.Clear();
+    recorders.clear();
+    any_recorder = false;
+    rare_weight = part_count = 0;
+  }
+
+  // Row shapes: see Events::row in trace.proto.
+  struct AddRow {
+    State& state;
+    std::uint32_t operator()(Syscall& call) const {
+      const std::size_t group = state.group_of(call);
+      state.coder->code_call(state.groups[group], call);
+      return static_cast<std::uint32_t>(group) + 2;
+    }
+    std::uint32_t operator()(BlockRequest& request) const {
+      state.part_count += request.parts.size();
+      state.coder->code_request(state.requests, request);
+      return 1;
+    }
+    template <typename Rare>
+    std::uint32_t operator()(Rare& event) const {
+      wire::RareEvent& added = *state.events().add_rare();
+      codec::encode_rare_event(event, state.rare_time, state.row_of, added);
+      state.rare_weight += added.ByteSizeLong();
+      return 0;
+    }
+  };
+
+  std::size_t group_of(const Syscall& call) {
+    const std::uint32_t operation =
+        std::visit([](const auto& op) { return std::remove_cvref_t<decltype(op)>::kWireNumber; }, call.operation);
+    const auto interface = static_cast<std::uint32_t>(call.interface);
+    for (std::size_t i = 0; i < groups_used; ++i)
+      if (groups[i].number == call.number && groups[i].operation == operation && groups[i].interface == interface)
+        return i;
+    if (groups_used == groups.size()) groups.emplace_back();
+    CallGroup& fresh = groups[groups_used];
+    fresh.number = call.number, fresh.operation = operation, fresh.interface = interface;
+    return groups_used++;
+  }
+
+  void write_columns() {
+    if (any_recorder) events().mutable_recorder()->Add(recorders.begin(), recorders.end());
+    tables.write_to(events());
+    for (std::size_t i = 0; i < groups_used; ++i) write_call_group(groups[i], *events().add_call());
+    write_request_group(requests, *events().mutable_request());
   }
 };
 
-BlockEncoder::BlockEncoder() : state_(std::make_unique<State>()) {}
+BlockEncoder::BlockEncoder(Nanoseconds resolution) : state_(std::make_unique<State>(resolution)) {}
 BlockEncoder::~BlockEncoder() = default;
 
-std::span<const std::uint8_t> BlockEncoder::encode(std::span<PendingEvent* const> events, Nanoseconds resolution) {
+void BlockEncoder::add(Nanoseconds time, std::uint32_t recorder, EventBody& body) {
   State& state = *state_;
-  state.clear();
-  wire::Events& out = *state.body.mutable_events();
-  const std::int64_t base_time = events.empty() ? 0 : events.front()->time.value / resolution.value;
-  out.set_resolution(resolution.value);
-  out.set_base_time(base_time);
-
-  Coder coder(state.tables, resolution.value, base_time);
-  const codec::RareTime rare_time{resolution.value, base_time};
-  const codec::FileToRow row_of = [&](const FileReference& file) {
-    const std::uint32_t row = state.tables.file_row(file);
-    coder.note_file_used(row);
-    return row;
-  };
-  bool any_recorder = false;
-  out.mutable_row()->Reserve(static_cast<int>(events.size()));
-  for (PendingEvent* event : events) {
-    any_recorder |= event->recorder != 0;
-    if (auto* call = std::get_if<Syscall>(&event->body)) {
-      const std::uint32_t operation =
-          std::visit([](const auto& op) { return std::remove_cvref_t<decltype(op)>::kWireNumber; }, call->operation);
-      const std::size_t group = state.group_of(*call, operation);
-      coder.code_call(state.groups[group], *call);
-      out.add_row(static_cast<std::uint32_t>(group) + 2);
-    } else if (auto* request = std::get_if<BlockRequest>(&event->body)) {
-      coder.code_request(state.requests, *request);
-      out.add_row(1);
-    } else {
-      codec::encode_rare_event(event->body, rare_time, row_of, *out.add_rare());
-      out.add_row(0);
-    }
-  }
-  if (any_recorder)
-    for (const PendingEvent* event : events) out.add_recorder(event->recorder);
-  state.tables.write_to(out);
-  for (std::size_t i = 0; i < state.groups_used; ++i) write_call_group(state.groups[i], *out.add_call());
-  write_request_group(state.requests, *out.mutable_request());
-  state.bytes.resize(state.body.ByteSizeLong());
-  state.body.SerializeWithCachedSizesToArray(state.bytes.data());
-  return state.bytes;
+  if (!state.coder) state.begin(time);
+  state.any_recorder |= recorder != 0;
+  state.recorders.push_back(recorder);
+  state.events().add_row(std::visit(State::AddRow{state}, body));
 }
 
-namespace {
+std::size_t BlockEncoder::events() const { return state_->recorders.size(); }
 
-struct FieldWeight {
-  std::size_t bytes = 0;
-  void operator()(const PathArgument& path) { bytes += path.bytes.size(); }
-  void operator()(const Text& text) { bytes += text.bytes.size(); }
-  void operator()(const SegmentLengths& segments) { bytes += segments.size() * sizeof(std::int64_t); }
-  template <typename Other>
-  void operator()(const Other&) {}
-};
+std::size_t BlockEncoder::weight() const {
+  constexpr std::size_t kBytesPerPart = 48;
+  return state_->tables.weight() + state_->rare_weight + state_->part_count * kBytesPerPart;
+}
 
-struct EventWeight {
-  std::size_t operator()(const Syscall& call) const {
-    FieldWeight weight;
-    std::visit([&](const auto& op) { for_each_field(op, [&](const auto&, const auto& member) { weight(member); }); },
-               call.operation);
-    return weight.bytes;
-  }
-  std::size_t operator()(const BlockRequest& request) const {
-    constexpr std::size_t kBytesPerPart = 48;
-    return request.parts.size() * kBytesPerPart;
-  }
-  std::size_t operator()(const ProcessExec& event) const {
-    std::size_t bytes = event.file.bytes.size();
-    for (const std::string& argument : event.arguments) bytes += argument.size() + 2;
-    return bytes;
-  }
-  std::size_t operator()(const ProcessContext& event) const {
-    return event.working_directory.path.size() + event.root.path.size();
-  }
-  std::size_t operator()(const InheritedDescriptor& event) const { return event.path.size(); }
-  std::size_t operator()(const FileState& event) const {
-    constexpr std::size_t kFixedFields = 80;
-    std::size_t bytes = kFixedFields + event.name.size() + event.path.size() + event.link_target.value_or("").size();
-    for (const auto& [name, value] : event.xattrs) bytes += name.size() + value.size();
-    return bytes;
-  }
-  std::size_t operator()(const MountInfo& event) const {
-    return event.mount_point.size() + event.options.size() + event.subtree.size();
-  }
-  std::size_t operator()(const Marker& event) const { return event.text.size(); }
-  std::size_t operator()(const Loss& event) const { return event.detail.size(); }
-  std::size_t operator()(const Stack& event) const {
-    std::size_t bytes = 0;
-    for (const std::string& frame : event.frames) bytes += frame.size() + 2;
-    return bytes;
-  }
-  std::size_t operator()(const ProcessStart&) const { return 0; }
-  std::size_t operator()(const ProcessExit&) const { return 0; }
-  std::size_t operator()(const DeviceInfo&) const { return 0; }
-};
-
-}  // namespace
-
-std::size_t event_weight(const EventBody& body) { return std::visit(EventWeight{}, body); }
+std::span<const std::uint8_t> BlockEncoder::finish() {
+  State& state = *state_;
+  if (!state.coder) state.begin(Nanoseconds{});
+  state.write_columns();
+  state.bytes.resize(state.body.ByteSizeLong());
+  state.body.SerializeWithCachedSizesToArray(state.bytes.data());
+  state.coder.reset();
+  state.recorders.clear();
+  return state.bytes;
+}
 
 }  // namespace iotape

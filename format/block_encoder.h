@@ -10,29 +10,26 @@
 
 namespace iotape {
 
-struct PendingEvent {
-  Nanoseconds time;
-  std::uint32_t recorder = 0;
-  EventBody body;
-};
-
 class BlockEncoder {
  public:
-  BlockEncoder();
+  explicit BlockEncoder(Nanoseconds resolution);
   ~BlockEncoder();
   BlockEncoder(const BlockEncoder&) = delete;
   BlockEncoder& operator=(const BlockEncoder&) = delete;
 
-  // The serialised wire::Body. The events are only read, but not const because they share code with the decoder.
-  // Valid until the next call.
-  std::span<const std::uint8_t> encode(std::span<PendingEvent* const> events, Nanoseconds resolution);
+  // Adds one event to the open block. Nothing of the event is kept by reference; it is not const only because one piece
+  // of code serves encoding and decoding.
+  void add(Nanoseconds time, std::uint32_t recorder, EventBody& body);
+  [[nodiscard]] std::size_t events() const;
+  // A lower bound of the body's size: names and rare events.
+  [[nodiscard]] std::size_t weight() const;
+
+  // The serialised wire::Body of all events added; the next add() begins a new block. Valid until then.
+  std::span<const std::uint8_t> finish();
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Roughly how many bytes of a block's body an event needs beyond a handful: what keeps bodies below the format's limit.
-[[nodiscard]] std::size_t event_weight(const EventBody& body);
 
 }  // namespace iotape

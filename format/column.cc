@@ -19,7 +19,7 @@ struct Costs {
   bool negative = false;
 };
 
-Costs costs_of(const std::vector<std::int64_t>& values) {
+Costs costs_of(std::span<const std::int64_t> values) {
   Costs costs;
   std::int64_t previous = 0;
   for (const std::int64_t value : values) {
@@ -31,7 +31,7 @@ Costs costs_of(const std::vector<std::int64_t>& values) {
   return costs;
 }
 
-void write_differences(wire::Column& column, const std::vector<std::int64_t>& values) {
+void write_differences(wire::Column& column, std::span<const std::int64_t> values) {
   column.set_delta(true);
   auto* stored = column.mutable_mixed();
   stored->Reserve(static_cast<int>(values.size()));
@@ -44,19 +44,21 @@ void write_differences(wire::Column& column, const std::vector<std::int64_t>& va
 
 }  // namespace
 
-bool ColumnWriter::all_zero() const {
-  return std::all_of(values_.begin(), values_.end(), [](std::int64_t value) { return value == 0; });
+void ColumnWriter::grow() {
+  constexpr std::size_t kFirst = 64;
+  values_.resize(std::max(kFirst, values_.size() * 2));
 }
 
 void ColumnWriter::write_to(wire::Column& column, std::uint32_t id) const {
   if (id != 0) column.set_id(id);
-  const Costs costs = costs_of(values_);
+  const std::span<const std::int64_t> values(values_.data(), size_);
+  const Costs costs = costs_of(values);
   if (costs.delta < costs.plain) {
-    write_differences(column, values_);
+    write_differences(column, values);
   } else if (costs.negative) {
-    column.mutable_mixed()->Add(values_.begin(), values_.end());
+    column.mutable_mixed()->Add(values.begin(), values.end());
   } else {
-    column.mutable_plain()->Add(values_.begin(), values_.end());
+    column.mutable_plain()->Add(values.begin(), values.end());
   }
 }
 

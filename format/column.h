@@ -19,14 +19,26 @@ constexpr std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
 
 class ColumnWriter {
  public:
-  void add(std::int64_t value) { values_.push_back(value); }
-  [[nodiscard]] bool all_zero() const;
+  // Called several times an event: the way through is a comparison and a store.
+  void add(std::int64_t value) {
+    if (size_ == values_.size()) [[unlikely]]
+      grow();
+    values_[size_++] = value;
+    any_bits_ |= value;
+  }
+  [[nodiscard]] bool all_zero() const { return any_bits_ == 0; }
   // Fills the message with the smaller of the values themselves and their differences.
   void write_to(wire::Column& column, std::uint32_t id) const;
-  void clear() { values_.clear(); }
+  void clear() {
+    size_ = 0;
+    any_bits_ = 0;
+  }
 
  private:
-  std::vector<std::int64_t> values_;
+  void grow();
+  std::vector<std::int64_t> values_;  // size_ of them are in use
+  std::size_t size_ = 0;
+  std::int64_t any_bits_ = 0;  // the bitwise or of all values
 };
 
 // Walks a parsed column. An absent column yields zeros; one that ends too early sets `exhausted`.

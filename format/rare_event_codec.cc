@@ -28,8 +28,6 @@ struct Encoder {
     to->set_deleted(location.deleted);
   }
 
-  void operator()(const Syscall&) const {}       // columns
-  void operator()(const BlockRequest&) const {}  // columns
   void operator()(const ProcessStart& event) const {
     stamp(event.time);
     auto* to = out.mutable_process_start();
@@ -245,9 +243,21 @@ struct Decoder {
 
 }  // namespace
 
-void encode_rare_event(const EventBody& body, const RareTime& time, const FileToRow& row_of, wire::RareEvent& out) {
-  std::visit(Encoder{time, row_of, out}, body);
+template <typename Rare>
+void encode_rare_event(const Rare& event, const RareTime& time, const FileToRow& row_of, wire::RareEvent& out) {
+  Encoder{time, row_of, out}(event);
 }
+template void encode_rare_event(const ProcessStart&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const ProcessExec&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const ProcessExit&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const ProcessContext&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const InheritedDescriptor&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const FileState&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const DeviceInfo&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const MountInfo&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const Marker&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const Loss&, const RareTime&, const FileToRow&, wire::RareEvent&);
+template void encode_rare_event(const Stack&, const RareTime&, const FileToRow&, wire::RareEvent&);
 
 bool decode_rare_event(const wire::RareEvent& message, const RareTime& time, const RowToFile& file_of, EventBody& out) {
   const Decoder decoder{time, file_of,

@@ -17,8 +17,9 @@ using FileToRow = std::function<std::uint32_t(const FileReference&)>;
 // Answers an unknown reference for a row that does not exist.
 using RowToFile = std::function<FileReference(std::uint32_t)>;
 
-// REQUIRES: body is neither a Syscall nor a BlockRequest.
-void encode_rare_event(const EventBody& body, const RareTime& time, const FileToRow& row_of, wire::RareEvent& out);
+// Rare: any alternative of EventBody but Syscall and BlockRequest, which have columns; defined for exactly those.
+template <typename Rare>
+void encode_rare_event(const Rare& event, const RareTime& time, const FileToRow& row_of, wire::RareEvent& out);
 // False when the message holds none of the events this version knows.
 [[nodiscard]] bool decode_rare_event(const wire::RareEvent& message, const RareTime& time, const RowToFile& file_of,
                                      EventBody& out);

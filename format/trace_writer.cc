@@ -15,7 +15,14 @@ namespace iotape {
 namespace {
 
 // Far below kMaximumBodyBytes: the columns of a block's events come on top.
-constexpr std::size_t kMaximumPendingWeight = 8U << 20U;
+constexpr std::size_t kMaximumWeight = 8U << 20U;
+constexpr std::ptrdiff_t kMaximumPending = 16'384;
+
+struct PendingEvent {
+  Nanoseconds time;
+  std::uint32_t recorder = 0;
+  EventBody body;
+};
 
 Result<void> write_all(int fd, std::span<const std::uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -40,79 +47,63 @@ struct TraceWriter::State {
   WriterOptions options;
   BlockEncoder encoder;
   Compressor compressor;
-  std::vector<PendingEvent> pending;
-  std::vector<PendingEvent*> ordered;
+  std::vector<PendingEvent> pending;  // what may still be overtaken: the reorder window, kMaximumPending at most
   std::vector<std::uint8_t> block;
-  std::size_t pending_weight = 0;
-  bool pending_in_order = true;
-  Nanoseconds newest;        // of all events appended
-  Nanoseconds last_written;  // of all events written
-  BlockFrame next;           // sequence, first_event, seen and lost of the block to come
+  Nanoseconds newest;       // of all events appended
+  Nanoseconds block_first;  // of the open block
+  Nanoseconds last_encoded;
+  BlockFrame next;  // sequence, first_event, seen and lost of the block to come
   std::uint64_t bytes = 0;
   std::uint64_t syscalls = 0;
   std::uint64_t requests = 0;
   std::uint64_t disordered = 0;
 
-  State(FileDescriptor f, WriterOptions o) : file(std::move(f)), options(o), compressor(o.zstd_level) {}
+  State(FileDescriptor f, WriterOptions o)
+      : file(std::move(f)), options(o), encoder(o.resolution), compressor(o.zstd_level) {}
 
   Result<void> append(std::uint32_t recorder, EventBody&& body) {
     const Nanoseconds time = has_time(body) ? event_time(body) : newest;
-    if (time < newest) pending_in_order = false;
     newest = std::max(newest, time);
-    pending_weight += event_weight(body);
+    if (options.reorder_window.value <= 0) return encode(time, recorder, body);
     pending.push_back({time, recorder, std::move(body)});
-    if (pending.size() < options.block_events && pending_weight < kMaximumPendingWeight) return {};
-    return write_settled(options.reorder_window);
+    return std::ssize(pending) < kMaximumPending ? Result<void>{} : settle(options.reorder_window);
   }
 
-  // Writes the events that nothing can come before any more. When all are younger than that, they are written anyway:
-  // memory is bounded, order is best effort and what breaks it is counted.
-  Result<void> write_settled(Nanoseconds window) {
-    order_pending();
+  // Encodes the pending events that nothing can come before any more; when there are few of those, half of all: memory
+  // is bounded, order is best effort and what breaks it is counted.
+  Result<void> settle(Nanoseconds window) {
+    std::stable_sort(pending.begin(), pending.end(),
+                     [](const PendingEvent& a, const PendingEvent& b) { return a.time < b.time; });
     const Nanoseconds horizon = newest - window;
     auto settled = std::partition_point(pending.begin(), pending.end(),
                                         [&](const PendingEvent& event) { return event.time <= horizon; });
-    const bool full = pending.size() >= options.block_events || pending_weight >= kMaximumPendingWeight;
-    if (full && settled - pending.begin() < static_cast<std::ptrdiff_t>(pending.size() / 2)) settled = pending.end();
-    IOTAPE_TRY(write_events(static_cast<std::size_t>(settled - pending.begin())));
+    if (std::ssize(pending) >= kMaximumPending) settled = std::max(settled, pending.begin() + kMaximumPending / 2);
+    for (auto event = pending.begin(); event != settled; ++event)
+      IOTAPE_TRY(encode(event->time, event->recorder, event->body));
     pending.erase(pending.begin(), settled);
-    pending_weight = 0;
-    for (const PendingEvent& event : pending) pending_weight += event_weight(event.body);
     return {};
   }
 
-  void order_pending() {
-    if (pending_in_order) return;
-    std::stable_sort(pending.begin(), pending.end(),
-                     [](const PendingEvent& a, const PendingEvent& b) { return a.time < b.time; });
-    pending_in_order = true;
-  }
-
-  Result<void> write_events(std::size_t count) {
-    for (std::size_t begin = 0; begin < count; begin += options.block_events)
-      IOTAPE_TRY(write_event_block(begin, std::min(count, begin + options.block_events)));
-    return {};
-  }
-
-  Result<void> write_event_block(std::size_t begin, std::size_t end) {
-    ordered.clear();
-    for (std::size_t i = begin; i < end; ++i) {
-      if (pending[i].time < last_written) ++disordered;
-      last_written = std::max(last_written, pending[i].time);
-      count(pending[i].body);
-      ordered.push_back(&pending[i]);
-    }
-    BlockFrame frame = next;
-    frame.kind = BlockKind::kEvents;
-    frame.first_time = ordered.front()->time;
-    frame.last_time = ordered.back()->time;
-    frame.events = static_cast<std::uint32_t>(ordered.size());
-    return write_block(frame, encoder.encode(ordered, options.resolution));
-  }
-
-  void count(const EventBody& body) {
+  Result<void> encode(Nanoseconds time, std::uint32_t recorder, EventBody& body) {
+    if (time < last_encoded) ++disordered;
+    last_encoded = std::max(last_encoded, time);
+    if (encoder.events() == 0) block_first = time;
+    block_first = std::min(block_first, time);
     syscalls += std::holds_alternative<Syscall>(body) ? 1 : 0;
     requests += std::holds_alternative<BlockRequest>(body) ? 1 : 0;
+    encoder.add(time, recorder, body);
+    const bool full = encoder.events() >= options.block_events || encoder.weight() >= kMaximumWeight;
+    return full ? write_open_block() : Result<void>{};
+  }
+
+  Result<void> write_open_block() {
+    if (encoder.events() == 0) return {};
+    BlockFrame frame = next;
+    frame.kind = BlockKind::kEvents;
+    frame.first_time = block_first;
+    frame.last_time = last_encoded;
+    frame.events = static_cast<std::uint32_t>(encoder.events());
+    return write_block(frame, encoder.finish());
   }
 
   Result<void> write_block(BlockFrame frame, std::span<const std::uint8_t> body) {
@@ -162,18 +153,22 @@ void TraceWriter::set_counts(std::uint64_t seen, std::uint64_t lost) {
   state_->next.lost = lost;
 }
 
-Result<void> TraceWriter::flush() { return state_->write_settled(state_->options.reorder_window); }
+Result<void> TraceWriter::flush() {
+  IOTAPE_TRY(state_->settle(state_->options.reorder_window));
+  return state_->write_open_block();
+}
 
 Result<void> TraceWriter::finish(TraceTotals totals) {
   State& state = *state_;
-  IOTAPE_TRY(state.write_settled(Nanoseconds{}));
+  IOTAPE_TRY(state.settle(Nanoseconds{}));
+  IOTAPE_TRY(state.write_open_block());
   totals.syscalls = state.syscalls;
   totals.requests = state.requests;
   totals.written = state.syscalls + state.requests;
   set_counts(totals.seen, totals.lost());
   BlockFrame frame = state.next;
   frame.kind = BlockKind::kEnd;
-  frame.first_time = frame.last_time = state.last_written;
+  frame.first_time = frame.last_time = state.last_encoded;
   return state.write_block(frame, encode_totals_body(totals));
 }
 

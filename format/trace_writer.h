@@ -1,6 +1,6 @@
 // TraceWriter: events in, a trace file out. FORMAT.md specifies the bytes.
 //
-// Memory is bounded: at most one block of events (WriterOptions::block_events) and what lies inside the reorder window.
+// Memory is bounded: the columns of one open block and at most 16,384 events that wait for others to come before them.
 // A block is written by one write(2), so a killed writer leaves whole blocks and at most one torn one at the end.
 #pragma once
 
@@ -21,8 +21,9 @@ struct WriterOptions {
   std::size_t block_events = kMaximumBlockEvents;  // 1..kMaximumBlockEvents
   Nanoseconds resolution{100};                     // times are rounded down to multiples of this
   int zstd_level = 5;
-  // Events may arrive this much later than their place in time order; what comes later still is counted by
-  // TraceWriter::disordered and written where it came.
+  // Events may arrive this much later than their place in time order (as long as no more than 16,384 events lie
+  // between); what comes later still is counted by TraceWriter::disordered and written where it came. 0: they come in
+  // order.
   Nanoseconds reorder_window{0};
 };
 
@@ -49,7 +50,7 @@ class TraceWriter final : public EventSink {
   Result<void> finish(TraceTotals totals);
 
   [[nodiscard]] std::uint64_t bytes_written() const;
-  [[nodiscard]] std::uint64_t events_written() const;  // all events
+  [[nodiscard]] std::uint64_t events_written() const;  // all events in blocks written so far
   [[nodiscard]] std::uint64_t disordered() const;
 
  private:
