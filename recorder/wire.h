@@ -23,7 +23,8 @@
 #define WIRE_EXEC 3       /* struct wire_exec + tail items */
 #define WIRE_EXIT 4       /* struct wire_exit */
 #define WIRE_FILE_STATE 5 /* struct wire_file_state + tail items (name) */
-#define WIRE_UNCAPTURED 6 /* struct wire_uncaptured */
+#define WIRE_CONTEXT 6    /* struct wire_context */
+#define WIRE_DESCRIPTOR 7 /* struct wire_descriptor + tail items (path) */
 #define WIRE_FIRST_BLOCK_KIND 32
 
 struct wire_head {
@@ -45,6 +46,7 @@ struct wire_file {
 };
 WIRE_ASSERT(sizeof(struct wire_file) == 32);
 #define WIRE_FILE_KNOWN 1U
+#define WIRE_FILE_CREATED 4U  /* the call made it */
 #define WIRE_FILE_INTERNAL 2U /* on a mount only the kernel has: memfd, anonymous inodes, pipes */
 
 /* One system call. args holds the first `arguments` raw arguments; the record is cut off behind them and tail items
@@ -91,6 +93,8 @@ WIRE_ASSERT(sizeof(struct wire_item) == 8);
 #define WIRE_ITEM_SEGMENTS 6  /* __u64s: the first WIRE_SEGMENT_LIMIT lengths of an iovec */
 #define WIRE_ITEM_STATE 7     /* struct wire_state: the file as the call found it */
 #define WIRE_ITEM_ARGUMENTS 8 /* words of a command, each ended by a NUL */
+#define WIRE_ITEM_STAT 9      /* the kernel's struct stat */
+#define WIRE_ITEM_STATX 10    /* the kernel's struct statx */
 #define WIRE_TEXT_PRESENT 0
 #define WIRE_TEXT_NULL 1
 #define WIRE_TEXT_FAULT 2
@@ -160,6 +164,40 @@ struct wire_file_state {
 };
 WIRE_ASSERT(sizeof(struct wire_file_state) == 128);
 
+/* A thread that was marked as traced, as it was when recording began. */
+struct wire_context {
+  struct wire_head head;
+  __u64 time;
+  __u32 process;
+  __u32 thread;
+  __u32 parent_process;
+  __u32 parent_thread;
+  __u32 umask;
+  __u32 user;
+  __u32 group;
+  __u32 armed;
+  struct wire_file working_directory;
+  struct wire_file root;
+  char command[16];
+};
+WIRE_ASSERT(sizeof(struct wire_context) == 128);
+
+/* A descriptor a traced process held when recording began. */
+struct wire_descriptor {
+  struct wire_head head;
+  __u64 time;
+  __u32 process;
+  __u32 thread;
+  __s32 number;
+  __u32 flags; /* O_* */
+  __s64 offset;
+  __u32 close_on_exec;
+  __u32 armed;
+  struct wire_file file;
+  struct wire_state state;
+};
+WIRE_ASSERT(sizeof(struct wire_descriptor) == 128);
+
 /* ---- how a call is recorded: one row per x86-64 number in rodata, filled by recorder/call_shapes.cc ---- */
 struct wire_shape {
   __u8 recorded;
@@ -173,27 +211,35 @@ struct wire_shape {
 };
 WIRE_ASSERT(sizeof(struct wire_shape) == 8);
 #define WIRE_SHAPES 512
+#define WIRE_SHAPE_RAW 512    /* the row for foreign ABIs and numbers beyond the table */
+#define WIRE_SHAPE_SLOTS 1024 /* a power of two, so that an index can be bounded by a mask */
 #define WIRE_FILE_CWD 7
 #define WIRE_FILE_RESULT 8
 #define WIRE_POSITION_NONE 0
 #define WIRE_POSITION_FILE 1
 #define WIRE_EXTRA_NONE 0
-#define WIRE_EXTRA_SEGMENTS 1  /* argument 2 is an iovec of argument 3 entries */
-#define WIRE_EXTRA_HOW 2       /* openat2: NUMBERS flags, mode, resolve */
-#define WIRE_EXTRA_TIMESPECS 3 /* utimensat: argument 3, NUMBERS s, ns, s, ns */
-#define WIRE_EXTRA_TIMEVALS 4  /* utimes argument 2, futimesat argument 3 */
-#define WIRE_EXTRA_UTIMBUF 5   /* utime argument 2 */
-#define WIRE_EXTRA_FLOCK 6     /* fcntl: for lock commands NUMBERS type, whence, start, length */
-#define WIRE_EXTRA_VALUE 7     /* an xattr's value: argument 3, size argument 4 */
-#define WIRE_EXTRA_PAIR 8      /* two new descriptors: argument 1 (pipe) or 4 (socketpair) */
-#define WIRE_EXTRA_OFFSETS 9   /* splice, copy_file_range: pointers in arguments 2 and 4, taken before the call */
-#define WIRE_EXTRA_OFFSET 10   /* sendfile: pointer in argument 3, taken before the call */
-#define WIRE_EXTRA_STAT 11     /* struct stat in argument 2 (newfstatat: 3) */
-#define WIRE_EXTRA_STATX 12    /* struct statx in argument 5 */
-#define WIRE_EXTRA_OPENED 13   /* the inode of the new descriptor as found */
-#define WIRE_EXTRA_CLONE3 14   /* NUMBERS flags */
-#define WIRE_EXTRA_IOCTL 15    /* NUMBERS: the int or long argument 3 points to, for requests that have one */
-#define WIRE_EXTRA_XATTRAT 16  /* setxattrat: struct xattr_args in argument 5 */
+#define WIRE_EXTRA_SEGMENTS 1    /* argument 2 is an iovec of argument 3 entries */
+#define WIRE_EXTRA_HOW 2         /* NUMBERS flags, mode, resolve of argument 3, a struct open_how */
+#define WIRE_EXTRA_TIMESPECS 3   /* argument 3: NUMBERS s, ns, s, ns */
+#define WIRE_EXTRA_TIMEVALS 4    /* argument 2: NUMBERS s, us, s, us */
+#define WIRE_EXTRA_TIMEVALS_AT 5 /* the same, argument 3 */
+#define WIRE_EXTRA_UTIMBUF 6     /* argument 2: NUMBERS s, s */
+#define WIRE_EXTRA_FLOCK 7       /* fcntl's lock commands: NUMBERS hold the struct flock as it was before */
+#define WIRE_EXTRA_VALUE 8       /* an xattr's value: argument 3, size argument 4 */
+#define WIRE_EXTRA_XATTRAT 9     /* struct xattr_args in argument 5: NUMBERS pointer, size | flags << 32; VALUE */
+#define WIRE_EXTRA_PAIR 10       /* argument 1 points to two new descriptors: NUMBERS, two __s32 */
+#define WIRE_EXTRA_SOCKETPAIR 11 /* the same, argument 4 */
+#define WIRE_EXTRA_OFFSETS 12    /* offset pointers in arguments 2 and 4: NUMBERS 0 and 1 as before the call */
+#define WIRE_EXTRA_OFFSET 13     /* offset pointer in argument 3: NUMBERS 0 as before the call */
+#define WIRE_EXTRA_STAT 14       /* struct stat in argument 2 */
+#define WIRE_EXTRA_STAT_AT 15    /* struct stat in argument 3 */
+#define WIRE_EXTRA_STATX 16      /* struct statx in argument 5 */
+#define WIRE_EXTRA_OPENED 17     /* FILE_B and STATE of the new descriptor */
+#define WIRE_EXTRA_OPENED_HOW 18 /* both OPENED and HOW */
+#define WIRE_EXTRA_CLONE3 19     /* NUMBERS 0: flags, the first member of argument 1 */
+#define WIRE_EXTRA_IOCTL 20      /* NUMBERS 0: what argument 3 points to, for requests that are known to */
+/* Where NUMBERS hold values from before the call, the item's state has a bit for each that could be read, and
+ * NUMBERS 3 is the position of file_b. */
 
 /* What the user side puts into the task map to have a thread recorded: the head of the kernel side's struct
  * task_state; all behind it is zero. */

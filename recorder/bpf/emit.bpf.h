@@ -20,8 +20,7 @@ struct task_state {
   struct wire_call call;
   struct wire_file file_b;
   __s64 numbers[4]; /* what pointers held before the call, see WIRE_EXTRA_* */
-  __u64 switched_out;
-  __u64 clone_flags;
+  __u64 blocked_in; /* when the thread left the CPU inside the call; 0: it has not */
   __u8 in_call;
   __u8 fresh;        /* a new child on its way out of the call that made it */
   __u8 have_numbers; /* bit per entry of numbers that could be read */
@@ -99,6 +98,13 @@ static __always_inline bool emit_copy(void* record, __u64 size) {
   if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) == 0) return true;
   count_loss(WIRE_LOSS_RING_FULL);
   return false;
+}
+
+/* For records that are neither call nor request. */
+static __always_inline void emit_other(void* record, __u64 size) {
+  struct wire_counters* c = my_counters();
+  if (c) c->other_seen++;
+  if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP) != 0) count_other_lost();
 }
 
 /* The state of a traced task, NULL for all others. The test of bpf_storage spares the tasks that are not traced the

@@ -39,10 +39,6 @@ struct inode {
   __u32 i_mtime_nsec;
 };
 /* Before 6.7 (12cd44023651 "fs: rename inode i_atime and i_mtime fields", 6.11 split it again: 3aa63a569c64): */
-struct kernel_timespec64 {
-  __s64 tv_sec;
-  long tv_nsec;
-};
 struct timespec64 {
   __s64 tv_sec;
   long tv_nsec;
@@ -74,6 +70,7 @@ struct file {
   unsigned int f_mode;
   long long f_pos;
   struct inode* f_inode;
+  struct path f_path;
 };
 /* Its first member is a struct file *: the type a slot of the descriptor table is read as, see extract.bpf.h. */
 struct kiocb {
@@ -82,11 +79,13 @@ struct kiocb {
 struct fdtable {
   unsigned int max_fds;
   struct file** fd;
+  unsigned long* close_on_exec;
 };
 struct files_struct {
   struct fdtable* fdt;
 };
 struct fs_struct {
+  int umask;
   struct path root;
   struct path pwd;
 };
@@ -102,10 +101,15 @@ struct thread_info {
 };
 struct cred {
   kuid_t uid;
+  kuid_t fsuid;
+  kgid_t fsgid;
 };
 struct bpf_local_storage;
+typedef struct {
+  int counter;
+} atomic_t;
 struct signal_struct {
-  int group_exit_code;
+  atomic_t live;
 };
 struct task_struct {
   struct thread_info thread_info;
@@ -119,6 +123,7 @@ struct task_struct {
   struct signal_struct* signal;
   const struct cred* cred;
   char comm[16];
+  struct task_struct* real_parent;
   struct bpf_local_storage* bpf_storage;
 };
 
@@ -137,6 +142,10 @@ struct btrfs_inode {
   struct inode vfs_inode;
 };
 
+struct xfs_inode {
+  struct inode i_vnode;
+};
+
 struct seq_file;
 struct bpf_iter_meta {
   struct seq_file* seq;
@@ -144,6 +153,12 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
   struct bpf_iter_meta* meta;
   struct task_struct* task;
+};
+struct bpf_iter__task_file {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
+  __u32 fd;
+  struct file* file;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,22 @@
+// Facts about mounts and block devices, from mountinfo, sysfs and (read only) the superblock of ext2/3/4.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/event.h"
+
+namespace iotape {
+
+// All mounts of the namespace whose mountinfo file is given.
+[[nodiscard]] std::vector<MountInfo> read_mounts(const std::string& mountinfo = "/proc/self/mountinfo");
+// nullopt for a line that is no mountinfo line.
+[[nodiscard]] std::optional<MountInfo> parse_mount(std::string_view line);
+// nullopt when sysfs has no such block device.
+[[nodiscard]] std::optional<DeviceInfo> read_device(DeviceId device);
+// The kernel's dev_t from userspace's.
+[[nodiscard]] DeviceId kernel_device(std::uint64_t user_device);
+
+}  // namespace iotape
