@@ -2,10 +2,15 @@
 
 #include <array>
 
+#include "recorder/command/record.h"
+
 namespace iotape {
 namespace {
 
-constexpr std::array<Command, 0> kCommands{};
+constexpr std::array kCommands{
+    Command{"record", "record a command's file calls and the disk requests they cause", &run_record},
+    Command{"doctor", "check what recording needs of this machine", &run_doctor},
+};
 
 }  // namespace
 

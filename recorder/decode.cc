@@ -1,5 +1,6 @@
 #include "recorder/decode.h"
 
+#include <fcntl.h>
 #include <linux/stat.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

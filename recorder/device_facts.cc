@@ -147,6 +147,17 @@ std::vector<MountInfo> read_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
+Result<DeviceId> find_device(const std::string& name) {
+  unsigned major_part = 0;
+  unsigned minor_part = 0;
+  if (std::sscanf(name.c_str(), "%u:%u", &major_part, &minor_part) == 2) return DeviceId::of(major_part, minor_part);
+  struct stat info {};
+  const std::string path = name.starts_with("/") ? name : "/dev/" + name;
+  if (::stat(path.c_str(), &info) != 0 || !S_ISBLK(info.st_mode))
+    return failure(ErrorCode::kUsage, fmt::format("{} is no block device; lsblk lists them", name));
+  return kernel_device(info.st_rdev);
+}
+
 std::optional<DeviceInfo> read_device(DeviceId device) {
   const std::filesystem::path link = fmt::format("/sys/dev/block/{}:{}", device.major_number(), device.minor_number());
   std::error_code missing;

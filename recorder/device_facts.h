@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/base/result.h"
 #include "format/event.h"
 
 namespace iotape {
@@ -16,6 +17,8 @@ namespace iotape {
 [[nodiscard]] std::optional<MountInfo> parse_mount(std::string_view line);
 // nullopt when sysfs has no such block device.
 [[nodiscard]] std::optional<DeviceInfo> read_device(DeviceId device);
+// "sda", "/dev/sda" or "8:0".
+Result<DeviceId> find_device(const std::string& name);
 // The kernel's dev_t from userspace's.
 [[nodiscard]] DeviceId kernel_device(std::uint64_t user_device);
 

@@ -2,11 +2,14 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -60,6 +63,8 @@ std::uint64_t round_ring(std::uint64_t bytes) {
   return std::bit_ceil(std::max(bytes, page));
 }
 
+std::size_t page_size() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
 int quiet_log(libbpf_print_level, const char*, va_list) { return 0; }
 
 }  // namespace
@@ -73,11 +78,22 @@ struct Probe::State {
   const Receiver* receiver = nullptr;
   std::size_t taken = 0;
   std::size_t limit = 0;
+  unsigned long* consumer = nullptr;  // positions in the ring, mapped read only
+  unsigned long* producer = nullptr;
 
+  ~State() {
+    unmap(consumer);
+    unmap(producer);
+  }
+  static void unmap(unsigned long* page) {
+    if (page != nullptr) ::munmap(page, page_size());
+  }
   Result<void> choose_programs(const ProbeOptions& options, const TracepointCatalogue& catalogue);
   Result<void> choose_program(bpf_program* program, const ProbeOptions& options, const TracepointCatalogue& catalogue);
   void configure(const ProbeOptions& options, const TracepointCatalogue& catalogue) const;
   Result<void> load_programs();
+  Result<void> walk(const char* name) const;
+  Result<void> map_positions();
   static int receive(void* context, void* data, std::size_t size);
 };
 
@@ -137,6 +153,18 @@ Result<void> Probe::State::load_programs() {
   return tl::make_unexpected(explain_load_failure(-status));
 }
 
+Result<void> Probe::State::map_positions() {
+  const auto map_page = [&](std::size_t page) -> unsigned long* {
+    void* place = ::mmap(nullptr, page_size(), PROT_READ, MAP_SHARED, bpf_map__fd(skeleton->maps.ring),
+                         static_cast<off_t>(page * page_size()));
+    return place == MAP_FAILED ? nullptr : static_cast<unsigned long*>(place);
+  };
+  consumer = map_page(0);
+  producer = map_page(1);
+  if (consumer == nullptr || producer == nullptr) return system_failure("mapping the ring", errno);
+  return {};
+}
+
 Probe::Probe(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Probe::~Probe() = default;
 
@@ -153,6 +181,7 @@ Result<std::unique_ptr<Probe>> Probe::load(const ProbeOptions& options) {
   IOTAPE_TRY(state->load_programs());
   state->ring.reset(ring_buffer__new(bpf_map__fd(state->skeleton->maps.ring), &State::receive, state.get(), nullptr));
   if (!state->ring) return system_failure("mapping the ring", errno);
+  IOTAPE_TRY(state->map_positions());
   return std::unique_ptr<Probe>(new Probe(std::move(state)));
 }
 
@@ -206,17 +235,32 @@ Result<std::size_t> Probe::drain(const Receiver& receive, std::size_t limit) {
 
 void Probe::detach() { state_->links.clear(); }
 
-Result<void> Probe::emit_unfinished() {
-  bpf_program* program = bpf_object__find_program_by_name(state_->skeleton->obj, "finish_calls");
+// Runs an iterator program once over everything it iterates.
+Result<void> Probe::State::walk(const char* name) const {
+  bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, name);
   if (program == nullptr || !bpf_program__autoload(program)) return {};
   const std::unique_ptr<bpf_link, DestroyLink> link(bpf_program__attach_iter(program, nullptr));
-  if (!link) return system_failure("looking for calls under way", errno);
-  const FileDescriptor walk(bpf_iter_create(bpf_link__fd(link.get())));
-  if (!walk) return system_failure("looking for calls under way", errno);
+  if (!link) return system_failure(fmt::format("starting the walk {}", name), errno);
+  const FileDescriptor file(bpf_iter_create(bpf_link__fd(link.get())));
+  if (!file) return system_failure(fmt::format("starting the walk {}", name), errno);
   char nothing[64];
-  while (::read(walk.get(), nothing, sizeof nothing) > 0) {
+  while (::read(file.get(), nothing, sizeof nothing) > 0) {
   }
   return {};
+}
+
+Result<void> Probe::emit_unfinished() { return state_->walk("finish_calls"); }
+
+Result<void> Probe::snapshot() {
+  IOTAPE_TRY(state_->walk("snapshot_contexts"));
+  return state_->walk("snapshot_descriptors");
+}
+
+// libbpf 1.1 has no ring__avail_data_size: the two position pages are mapped here, as the ring's layout documents.
+std::size_t Probe::pending() const {
+  const auto producer = std::atomic_ref(*state_->producer).load(std::memory_order_acquire);
+  const auto consumer = std::atomic_ref(*state_->consumer).load(std::memory_order_acquire);
+  return producer - consumer;
 }
 
 std::vector<wire_counters> Probe::counters() const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "format/base/result.h"
+#include "format/base/strong_id.h"
 #include "format/trace_header.h"
 #include "recorder/wire.h"
 
@@ -29,6 +30,7 @@ struct ProbeOptions {
   bool record_all = false;  // every process but this one
   bool record_user = false;
   std::uint32_t user = 0;                   // with record_user: only processes of this real user id
+  std::vector<DeviceId> devices;            // block requests of these disks only; empty: all
   std::uint64_t ring_bytes = 64ULL << 20U;  // rounded up to a power of two of pages
   ArgumentPolicy arguments = ArgumentPolicy::kName;
   bool stacks_failed = false;
@@ -51,6 +53,10 @@ class Probe {
   Result<void> trace_thread(std::int32_t thread, bool armed);
   // Hands every record in the ring to `receive`, at most about `limit` bytes of them. Returns the bytes taken.
   Result<std::size_t> drain(const Receiver& receive, std::size_t limit);
+  // Bytes in the ring that were not taken yet.
+  [[nodiscard]] std::size_t pending() const;
+  // Writes a record into the ring for every marked thread's context and descriptors.
+  Result<void> snapshot();
   void detach();
   // After detach: writes a record into the ring for every call still under way.
   Result<void> emit_unfinished();

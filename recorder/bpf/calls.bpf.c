@@ -1,6 +1,5 @@
 /* System calls: the enter hook keeps time, arguments and what the call will change; the exit hook reads strings (by
  * then the kernel has faulted their pages in) and writes one record. One generic pair driven by a table in rodata. */
-#include "recorder/bpf/stacks.bpf.h"
 #include "recorder/bpf/tail.bpf.h"
 
 #define TS_COMPAT 2U
@@ -366,7 +365,8 @@ int BPF_PROG(call_exit, struct pt_regs* regs, long result) {
   }
   call->duration = bpf_ktime_get_boot_ns() - call->start;
   call->result = result;
-  take_stacks(ctx, call);
+  call->user_stack = -1;
+  call->kernel_stack = -1;
   count_uncaptured(call);
   emit_call(task, state);
   return 0;

@@ -1,0 +1,139 @@
+#include "recorder/record_router.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "recorder/device_facts.h"
+
+namespace iotape {
+namespace {
+
+// For the calls that make a name without opening what is behind it.
+const PathArgument* made_name(const Operation& operation) {
+  if (const auto* op = std::get_if<MakeDirectory>(&operation)) return &op->path;
+  if (const auto* op = std::get_if<MakeNode>(&operation)) return &op->path;
+  if (const auto* op = std::get_if<SymbolicLink>(&operation)) return &op->created;
+  if (const auto* op = std::get_if<HardLink>(&operation)) return &op->created;
+  if (const auto* op = std::get_if<Rename>(&operation)) return &op->to;
+  return nullptr;
+}
+
+// The process is stopped or just being attached to, so /proc shows what the kernel side saw.
+std::string link_of(const ThreadKey& thread, const char* what) {
+  std::error_code gone;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", thread.process.value, what), gone).string();
+}
+
+}  // namespace
+
+Result<void> RecordRouter::append_state(FileState state) {
+  if (!state.file.known() || state.file.kind == FileKind::kAnonymous || !first_touch_.take(state)) return {};
+  return sink_.append(std::move(state));
+}
+
+Result<void> RecordRouter::tell_of_device(DeviceId device) {
+  for (MountInfo& mount : read_mounts()) {
+    if (mount.device != device) continue;
+    const DeviceId block = mount.block_device;
+    IOTAPE_TRY(sink_.append(std::move(mount)));
+    if (block.value == 0 || !block_devices_.insert(block).second) continue;
+    auto facts = read_device(block);
+    if (!facts) continue;
+    const DeviceId whole = facts->whole_disk;
+    IOTAPE_TRY(sink_.append(std::move(*facts)));
+    if (whole == block || !block_devices_.insert(whole).second) continue;
+    if (auto disk = read_device(whole)) IOTAPE_TRY(sink_.append(std::move(*disk)));
+  }
+  return {};
+}
+
+Result<void> RecordRouter::note_device(const FileReference& file) {
+  const DeviceId device = file.identity.device;
+  if (!file.known() || device == last_device_) return {};
+  last_device_ = device;
+  if (!devices_.insert(device).second) return {};
+  return tell_of_device(device);
+}
+
+void RecordRouter::note_made(const DecodedCall& decoded) {
+  if (!decoded.call.outcome.ok()) return;
+  if (decoded.created) {
+    first_touch_.made(std::get<Open>(decoded.call.operation).opened);
+    return;
+  }
+  if (const PathArgument* path = made_name(decoded.call.operation)) first_touch_.made_name(*path);
+}
+
+Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
+  auto decoded = decode_call(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  wire_file file;
+  std::memcpy(&file, record.data() + offsetof(wire_call, file), sizeof file);
+  IOTAPE_TRY(note_device(file_reference(file)));
+  if (const auto* open = std::get_if<Open>(&decoded->call.operation)) IOTAPE_TRY(note_device(open->opened));
+  note_made(*decoded);
+  if (decoded->found) IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  IOTAPE_TRY(sink_.append(std::move(decoded->call)));
+  ++calls_;
+  return {};
+}
+
+Result<void> RecordRouter::route_context(std::span<const std::byte> record) {
+  auto decoded = decode_context(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  ProcessContext& context = decoded->context;
+  context.working_directory.path = link_of(context.thread, "cwd");
+  context.root.path = link_of(context.thread, "root");
+  IOTAPE_TRY(note_device(context.working_directory.file));
+  IOTAPE_TRY(note_device(context.root.file));
+  IOTAPE_TRY(sink_.append(std::move(decoded->start)));
+  return sink_.append(std::move(context));
+}
+
+Result<void> RecordRouter::route_descriptor(std::span<const std::byte> record) {
+  auto decoded = decode_descriptor(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  // Before its exec the command is still a copy of this program: what closes then was never the command's.
+  if (!decoded->armed && decoded->descriptor.close_on_exec) return {};
+  IOTAPE_TRY(note_device(decoded->descriptor.descriptor.file));
+  IOTAPE_TRY(append_state(std::move(decoded->state)));
+  return sink_.append(std::move(decoded->descriptor));
+}
+
+Result<void> RecordRouter::route(std::span<const std::byte> record) {
+  const auto give = [&](auto decoded) -> Result<void> {
+    if (!decoded) return ++malformed_, Result<void>{};
+    return sink_.append(std::move(*decoded));
+  };
+  const std::uint16_t kind = record_kind(record);
+  switch (kind) {
+    case WIRE_CALL:
+      return route_call(record);
+    case WIRE_FORK:
+      return give(decode_fork(record));
+    case WIRE_EXEC:
+      return give(decode_exec(record));
+    case WIRE_EXIT:
+      return give(decode_exit(record));
+    case WIRE_CONTEXT:
+      return route_context(record);
+    case WIRE_DESCRIPTOR:
+      return route_descriptor(record);
+    case WIRE_FILE_STATE: {
+      auto state = decode_removal(record);
+      if (!state) return ++malformed_, Result<void>{};
+      return append_state(std::move(*state));
+    }
+    default:
+      if (kind >= WIRE_FIRST_BLOCK_KIND && handler_ != nullptr) return handler_->handle(record, sink_);
+      return ++malformed_, Result<void>{};
+  }
+}
+
+Result<void> RecordRouter::finish() { return handler_ == nullptr ? Result<void>{} : handler_->finish(sink_); }
+
+}  // namespace iotape

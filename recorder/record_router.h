@@ -1,0 +1,51 @@
+// RecordRouter: ring records in, events out, in ring order. Decodes, decides which file states are worth writing, tells
+// of every mount when its device is first met, hands foreign kinds to their handler and counts what cannot be decoded.
+// Used by one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "format/event_sink.h"
+#include "format/trace_header.h"
+#include "recorder/decode.h"
+#include "recorder/first_touch.h"
+#include "recorder/record_handler.h"
+
+namespace iotape {
+
+class RecordRouter {
+ public:
+  // handler takes the kinds from WIRE_FIRST_BLOCK_KIND on; may be null. Both are the caller's.
+  RecordRouter(EventSink& sink, RecordHandler* handler) : sink_(sink), handler_(handler) {}
+
+  Result<void> route(std::span<const std::byte> record);
+  Result<void> finish();
+
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+ private:
+  Result<void> route_call(std::span<const std::byte> record);
+  Result<void> route_context(std::span<const std::byte> record);
+  Result<void> route_descriptor(std::span<const std::byte> record);
+  Result<void> append_state(FileState state);
+  Result<void> note_device(const FileReference& file);
+  Result<void> tell_of_device(DeviceId device);
+  void note_made(const DecodedCall& decoded);
+
+  EventSink& sink_;
+  RecordHandler* handler_;
+  FirstTouch first_touch_;
+  DeviceId last_device_;
+  std::unordered_set<DeviceId> devices_;
+  std::unordered_set<DeviceId> block_devices_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t malformed_ = 0;
+};
+
+}  // namespace iotape
