@@ -133,7 +133,9 @@ Result<void> RecordRun::start_workload() {
   WorkloadProcess::Options start{options_.command, std::nullopt, output_.standard_output()};
   const char* caller = std::getenv("SUDO_USER");
   const std::string user = !options_.user.empty() ? options_.user : caller != nullptr ? caller : "";
-  if (!user.empty() && user != "root") IOTAPE_ASSIGN(start.run_as, find_user(user));
+  if (!user.empty() && user != "root") {
+    IOTAPE_ASSIGN(start.run_as, find_user(user));
+  }
   IOTAPE_ASSIGN(workload_, WorkloadProcess::start(start));
   return {};
 }

@@ -91,9 +91,15 @@ Result<void> convert(const Typed& typed, RecordOptions& options) {
   IOTAPE_TRY(take_stacks(typed.stacks, options));
   IOTAPE_TRY(take_arguments(typed.arguments, options));
   IOTAPE_ASSIGN(options.ring_bytes, parse_size(typed.ring));
-  if (!typed.window.empty()) IOTAPE_ASSIGN(options.window, parse_duration(typed.window));
-  if (!typed.max_size.empty()) IOTAPE_ASSIGN(options.max_size, parse_size(typed.max_size));
-  if (!typed.min_free.empty()) IOTAPE_ASSIGN(options.min_free, parse_size(typed.min_free));
+  if (!typed.window.empty()) {
+    IOTAPE_ASSIGN(options.window, parse_duration(typed.window));
+  }
+  if (!typed.max_size.empty()) {
+    IOTAPE_ASSIGN(options.max_size, parse_size(typed.max_size));
+  }
+  if (!typed.min_free.empty()) {
+    IOTAPE_ASSIGN(options.min_free, parse_size(typed.min_free));
+  }
   constexpr std::uint64_t kLargestRing = 2ULL << 30U;
   if (options.ring_bytes > kLargestRing) return failure(ErrorCode::kUsage, "--ring-size: at most 2G");
   if (options.command.empty() && options.processes.empty() && !options.all)
@@ -106,8 +112,10 @@ Result<void> convert(const Typed& typed, RecordOptions& options) {
 }  // namespace
 
 int parse_record_options(CommandCall& call, RecordOptions& options) {
-  CLI::App app("Record what a workload asks of its filesystem and what that asks of the disk.", "iotape record");
-  app.usage("usage: iotape record [OPTIONS] [--] COMMAND...\n       iotape record [OPTIONS] -p PID | -a");
+  CLI::App app(
+      "Record what a workload asks of its filesystem and what that asks of the disk.\n"
+      "usage: iotape record [OPTIONS] [--] COMMAND...\n       iotape record [OPTIONS] -p PID | -a",
+      "iotape record");
   app.footer(
       "Exit status: the command's own, 128+n for a signal; 125 when recording failed, 126 and 127 as env(1).\n"
       "Needs root or CAP_BPF and CAP_PERFMON: iotape doctor tells. Next: iotape info TRACE");
