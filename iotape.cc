@@ -61,6 +61,7 @@ void print_help(std::FILE* to, const std::vector<Command>& commands) {
 
 int unknown_command(const std::string& typed, const std::vector<Command>& commands) {
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const Command& command : commands) names.emplace_back(command.name);
   const std::string nearest = iotape::nearest_word(typed, names);
   fmt::print(stderr, "iotape: unknown command '{}'{}\n", typed,
