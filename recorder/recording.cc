@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -301,7 +302,9 @@ Result<void> Recording::follow_process(ProcessId process) {
     found_new = false;
     std::error_code gone;
     for (const auto& entry : std::filesystem::directory_iterator(place, gone)) {
-      const std::int32_t thread = std::atoi(entry.path().filename().c_str());
+      const std::string name = entry.path().filename();
+      std::int32_t thread = 0;
+      std::from_chars(name.data(), name.data() + name.size(), thread);
       if (!marked.insert(thread).second) continue;
       found_new = true;
       IOTAPE_TRY(state_->follow(thread, true));

@@ -8,7 +8,7 @@ rules() {
 *.cc *.h|std::sto(i|l|ll|ul|ull|f|d)\(|throws, and takes "12abc" for 12; use std::from_chars or format/base/units.h
 *.cc *.h|(^|[^_[:alnum:]])ato(i|l|ll|f)\(|cannot tell 0 from an error; use std::from_chars
 *.cc *.h *.c|(^|[^_[:alnum:]])(strcpy|strcat|sprintf|vsprintf|gets)\(|writes without a bound; use std::string or fmt
-*.cc *.h|(^|[^_[:alnum:]])(strtok|localtime|gmtime|asctime|ctime|strerror)\(|keeps its answer in one place for all threads; use the _r form or system_failure()
+*.cc *.h|(^|[^_[:alnum:]])(strtok|localtime|gmtime|asctime|ctime)\(|keeps its answer in one place for all threads; use the _r form
 *.cc *.h|(^|[^_[:alnum:]])(rand|srand)\(|differs between C libraries; workloads and tests are deterministic by seed
 *.cc *.h|std::(normal|uniform_int|uniform_real|lognormal|exponential)_(int_|real_)?distribution|differs between C++ libraries; a seed must give the same run everywhere
 *.cc *.h|std::system\(|(^|[^_[:alnum:]:])system\(|goes through a shell; use fork and exec with an argument vector
@@ -16,7 +16,7 @@ format analysis recorder replayer traces|std::(cout|cerr|clog)|a library never p
 format analysis recorder replayer traces|(^|[^_[:alnum:]f])(printf|puts|putchar|perror)\(|a library never prints; a command writes to the Terminal it is given
 format analysis recorder replayer traces|fmt::print\((stdout|stderr|"|FMT)|a library never prints; a command writes to the Terminal it is given
 format analysis recorder replayer traces|(^|[^_[:alnum:]])(std::|::)?(exit|quick_exit)\(|a library never ends the process; return an Error
-format analysis recorder replayer traces|using namespace|hides where a name comes from
+format analysis recorder replayer traces|using namespace (std;|[^s]|s[^t])|hides where a name comes from
 format analysis recorder replayer traces|(^|[^_[:alnum:]("])(delete|new) [A-Za-z_:]+|ownership lives in RAII types; use std::make_unique (a factory with a private constructor may say unique_ptr<T>(new T))
 format analysis recorder replayer traces|#[[:space:]]*include <iostream>|a library never prints
 TABLE
