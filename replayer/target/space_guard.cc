@@ -7,6 +7,7 @@
 namespace iotape {
 
 std::uint64_t SpaceGuard::available() const {
+  if (!place_) return UINT64_MAX;
   struct statfs state {};
   if (::fstatfs(place_.get(), &state) != 0) return 0;
   const std::uint64_t free = state.f_bavail * static_cast<std::uint64_t>(state.f_bsize);

@@ -14,6 +14,8 @@ class SpaceGuard {
  public:
   // place: any descriptor on the filesystem to guard. reserve: bytes that must stay free.
   SpaceGuard(FileDescriptor place, std::uint64_t reserve) : place_(std::move(place)), reserve_(reserve) {}
+  // For a filesystem that is the replay's own to fill.
+  static SpaceGuard unlimited() { return {{}, 0}; }
 
   // False when the call could leave less than the reserve free.
   [[nodiscard]] bool allows(std::uint64_t growth);

@@ -145,9 +145,11 @@ void Worker::run_thread(std::size_t index) {
       channel_.end_spin();
     }
     seen = posted;
-    if (slot.command == SlotCommand::kCall) carry_out(index, context);
-    if (slot.command == SlotCommand::kStartChild) start_thread(slot.child);
-    running = slot.command != SlotCommand::kEnd;
+    // Read once: the engine writes the next command as soon as this one's answer is out.
+    const SlotCommand command = slot.command;
+    if (command == SlotCommand::kCall) carry_out(index, context);
+    if (command == SlotCommand::kStartChild) start_thread(slot.child);
+    running = command != SlotCommand::kEnd;
   }
   // Closed here and not by the dying thread, so that locks and deleted files are gone when the engine is told.
   ::close_range(0, UINT_MAX, CLOSE_RANGE_UNSHARE);

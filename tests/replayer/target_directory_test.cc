@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "tests/support/test_support.h"
 #include "tests/replayer/target_driver.h"
+#include "tests/support/test_support.h"
 
 namespace iotape {
 namespace {
