@@ -41,9 +41,10 @@ struct ProgramLayer {
   bool required;
 };
 constexpr ProgramLayer kLayers[] = {
-    {"call_", &ProbeOptions::calls, true},    {"process_", &ProbeOptions::calls, true},
-    {"switch_", &ProbeOptions::calls, false}, {"state_", &ProbeOptions::states, false},
-    {"block_", &ProbeOptions::block, false},  {"finish_", &ProbeOptions::calls, false},
+    {"call_", &ProbeOptions::calls, true},      {"process_", &ProbeOptions::calls, true},
+    {"switch_", &ProbeOptions::calls, false},   {"state_", &ProbeOptions::states, false},
+    {"block_", &ProbeOptions::block, false},    {"finish_", &ProbeOptions::calls, false},
+    {"snapshot_", &ProbeOptions::calls, false},
 };
 
 const ProgramLayer* layer_of(std::string_view program) {

@@ -126,8 +126,10 @@ int parse_record_options(CommandCall& call, RecordOptions& options) {
   if (const int status = parse_arguments(app, call); status >= 0)
     return status == kExitUsage ? kExitRecorderFailed : status;
   options.command = app.remaining();
+  const bool marked = !options.command.empty() && options.command.front() == "--";
+  if (marked) options.command.erase(options.command.begin());
   auto converted = convert(typed, options);
-  if (!options.command.empty() && options.command.front().starts_with("-"))
+  if (!marked && !options.command.empty() && options.command.front().starts_with("-"))
     converted = failure(ErrorCode::kUsage,
                         fmt::format("unknown option {}; iotape record --help lists them", options.command.front()));
   if (converted) return -1;

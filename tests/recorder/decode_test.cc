@@ -305,7 +305,7 @@ TEST(CallTable, CoversExactlyTheRecordedCallsAndBuildsTheOperationsTheFormatName
     const CallRow* row = call_row(number);
     ASSERT_EQ(row != nullptr, described.recorded) << syscall_display_name(number);
     if (row == nullptr) continue;
-    const auto decoded = decode_call(Record(number, {0, 0, 0, 0, 0, 0}).bytes());
+    const auto decoded = decode_call(Record(number, {0, F_SETFL, 0, 0, 0, 0}).bytes());
     ASSERT_TRUE(decoded);
     const auto wire =
         std::visit([](const auto& op) { return std::decay_t<decltype(op)>::kWireNumber; }, decoded->call.operation);
@@ -317,7 +317,9 @@ TEST(CallTable, EveryArgumentAShapeRefersToIsKept) {
   for (const CallRow& row : call_rows()) {
     for (const std::uint8_t place : {row.shape.text_a, row.shape.text_b}) EXPECT_LE(place, 6) << row.number;
     for (const std::uint8_t file : {row.shape.file, row.shape.file_b})
-      if (file != WIRE_FILE_CWD && file != 0) EXPECT_LE(file, row.shape.arguments) << row.number;
+      if (file != WIRE_FILE_CWD && file != 0) {
+        EXPECT_LE(file, row.shape.arguments) << row.number;
+      }
   }
 }
 
@@ -336,7 +338,9 @@ TEST(Decode, ARecordCutAtAnyByteIsRefusedOrReadWithoutItsRest) {
   const auto whole = Record(316, {3, 0, 4, 0, 2}).path("from").second("to").bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const auto decoded = decode_call(std::span(whole).first(length));
-    if (decoded) EXPECT_TRUE(std::holds_alternative<Rename>(decoded->call.operation));
+    if (decoded) {
+      EXPECT_TRUE(std::holds_alternative<Rename>(decoded->call.operation));
+    }
   }
   EXPECT_FALSE(decode_call(std::span(whole).first(60)));
   EXPECT_FALSE(decode_call(std::span(whole).first(whole.size() - 1)));
