@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Orders, ManyFilesOrders,
                          testing::Values(std::pair("creation", "creation"), std::pair("creation", "readdir"),
                                          std::pair("random", "creation"), std::pair("random", "random"),
                                          std::pair("random", "readdir")),
-                         [](const auto& info) { return info.param.first + "_then_" + info.param.second; });
+                         [](const auto& orders) { return orders.param.first + "_then_" + orders.param.second; });
 
 // The names the workload passes to a system call, in order, as strace saw them.
 std::string names_in_order(const std::string& directory, const std::string& call, const std::string& options) {
