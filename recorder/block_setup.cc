@@ -20,17 +20,17 @@ struct Hook {
 };
 
 constexpr std::array<Hook, 11> kHooks = {{
-    {"bio_queue", "block_bio_queue", 1, WIRE_SHIFT_BIO_QUEUE, ""},
-    {"bio_remap", "block_bio_remap", 3, WIRE_SHIFT_BIO_REMAP, ""},
-    {"bio_complete", "block_bio_complete", 2, kNoShift, ""},
-    {"rq_issue", "block_rq_issue", 1, WIRE_SHIFT_RQ_ISSUE, ""},
-    {"rq_requeue", "block_rq_requeue", 1, WIRE_SHIFT_RQ_REQUEUE, ""},
-    {"rq_merge", "block_rq_merge", 1, WIRE_SHIFT_RQ_MERGE, ""},
-    {"rq_complete", "block_rq_complete", 3, kNoShift, ""},
-    {"dirty_folio", "writeback_dirty_folio", 2, kNoShift, "writeback_dirty_page"},
-    {"dirty_page", "writeback_dirty_page", 2, kNoShift, "writeback_dirty_folio"},
-    {"journal_handle", "jbd2_handle_start", 5, kNoShift, ""},
-    {"xfs_transaction", "xfs_trans_alloc", 2, kNoShift, ""},
+    {"block_queue", "block_bio_queue", 1, WIRE_SHIFT_BIO_QUEUE, ""},
+    {"block_remap", "block_bio_remap", 3, WIRE_SHIFT_BIO_REMAP, ""},
+    {"block_bio_end", "block_bio_complete", 2, kNoShift, ""},
+    {"block_issue", "block_rq_issue", 1, WIRE_SHIFT_RQ_ISSUE, ""},
+    {"block_requeue", "block_rq_requeue", 1, WIRE_SHIFT_RQ_REQUEUE, ""},
+    {"block_merge", "block_rq_merge", 1, WIRE_SHIFT_RQ_MERGE, ""},
+    {"block_end", "block_rq_complete", 3, kNoShift, ""},
+    {"block_dirty_folio", "writeback_dirty_folio", 2, kNoShift, "writeback_dirty_page"},
+    {"block_dirty_page", "writeback_dirty_page", 2, kNoShift, "writeback_dirty_folio"},
+    {"block_journal", "jbd2_handle_start", 5, kNoShift, ""},
+    {"block_xfs", "xfs_trans_alloc", 2, kNoShift, ""},
 }};
 
 struct OperationName {
@@ -100,8 +100,8 @@ BlockSetup plan_block(const KernelShape& kernel, bool listed_only) {
     const std::string reason = plan_hook(kernel, hook, setup.config);
     if (reason.empty()) continue;
     setup.absent_programs.emplace_back(hook.program);
-    if (hook.program == "rq_issue" || hook.program == "bio_queue") setup.usable = false;
-    if (!hook.stead.empty() && (hook.program == "dirty_page" || kernel.arity(std::string(hook.stead)) > 0)) continue;
+    if (hook.program == "block_issue" || hook.program == "block_queue") setup.usable = false;
+    if (!hook.stead.empty() && (hook.program == "block_dirty_page" || kernel.arity(std::string(hook.stead)) > 0)) continue;
     setup.missing.push_back({std::string(hook.tracepoint), reason});
   }
   return setup;

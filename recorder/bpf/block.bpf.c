@@ -239,20 +239,20 @@ static __always_inline int note_dirtying(struct address_space *mapping) {
 }
 
 SEC("tp_btf/writeback_dirty_folio")
-int dirty_folio(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
+int block_dirty_folio(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
 
 SEC("tp_btf/writeback_dirty_page")
-int dirty_page(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
+int block_dirty_page(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
 
 /* Filesystems that change metadata without dirtying a page in the calling task. */
 SEC("tp_btf/jbd2_handle_start")
-int journal_handle(__u64 *ctx) {
+int block_journal(__u64 *ctx) {
   if (current_is_of_recording()) want((__u32)ctx[0]);
   return 0;
 }
 
 SEC("tp_btf/xfs_trans_alloc")
-int xfs_transaction(__u64 *ctx) {
+int block_xfs(__u64 *ctx) {
   struct xfs_trans *transaction = (struct xfs_trans *)ctx[0];
   if (transaction && current_is_of_recording()) want(transaction->t_mountp->m_super->s_dev);
   return 0;
@@ -431,11 +431,11 @@ static __always_inline int queue_bio(struct bio *bio) {
 }
 
 SEC("tp_btf/block_bio_queue")
-int bio_queue(__u64 *ctx) { return queue_bio(ARGUMENT(struct bio *, WIRE_SHIFT_BIO_QUEUE, 0)); }
+int block_queue(__u64 *ctx) { return queue_bio(ARGUMENT(struct bio *, WIRE_SHIFT_BIO_QUEUE, 0)); }
 
 /* A partition's bios are remapped before they are queued; only a move to another device is news. */
 SEC("tp_btf/block_bio_remap")
-int bio_remap(__u64 *ctx) {
+int block_remap(__u64 *ctx) {
   struct bio *bio = ARGUMENT(struct bio *, WIRE_SHIFT_BIO_REMAP, 0);
   __u32 old_device = ARGUMENT(__u32, WIRE_SHIFT_BIO_REMAP, 1);
   __u64 old_sector = ARGUMENT(__u64, WIRE_SHIFT_BIO_REMAP, 2);
@@ -465,7 +465,7 @@ static __always_inline void emit_request(struct wire_request *state, __u64 compl
 }
 
 SEC("tp_btf/block_bio_complete")
-int bio_complete(__u64 *ctx) {
+int block_bio_end(__u64 *ctx) {
   struct bio *bio = (struct bio *)ctx[1];
   if (!bio) return 0;
   __u64 key = (__u64)bio;
@@ -532,7 +532,7 @@ static __always_inline int issue_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_issue")
-int rq_issue(__u64 *ctx) { return issue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_ISSUE, 0)); }
+int block_issue(__u64 *ctx) { return issue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_ISSUE, 0)); }
 
 static __always_inline int requeue_request(struct request *rq) {
   __u64 key = (__u64)rq;
@@ -544,7 +544,7 @@ static __always_inline int requeue_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_requeue")
-int rq_requeue(__u64 *ctx) { return requeue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_REQUEUE, 0)); }
+int block_requeue(__u64 *ctx) { return requeue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_REQUEUE, 0)); }
 
 /* A requeued request that is merged into another one ends without a completion; its sectors come with the other. */
 static __always_inline int merge_request(struct request *rq) {
@@ -558,11 +558,11 @@ static __always_inline int merge_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_merge")
-int rq_merge(__u64 *ctx) { return merge_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_MERGE, 0)); }
+int block_merge(__u64 *ctx) { return merge_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_MERGE, 0)); }
 
 /* May come several times, each with the bytes it is about. */
 SEC("tp_btf/block_rq_complete")
-int rq_complete(__u64 *ctx) {
+int block_end(__u64 *ctx) {
   __u64 key = ctx[0];
   __s32 error = (__s32)ctx[1];
   __u32 bytes = (__u32)ctx[2];
