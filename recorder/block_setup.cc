@@ -101,7 +101,8 @@ BlockSetup plan_block(const KernelShape& kernel, bool listed_only) {
     if (reason.empty()) continue;
     setup.absent_programs.emplace_back(hook.program);
     if (hook.program == "block_issue" || hook.program == "block_queue") setup.usable = false;
-    if (!hook.stead.empty() && (hook.program == "block_dirty_page" || kernel.arity(std::string(hook.stead)) > 0)) continue;
+    if (!hook.stead.empty() && (hook.program == "block_dirty_page" || kernel.arity(std::string(hook.stead)) > 0))
+      continue;
     setup.missing.push_back({std::string(hook.tracepoint), reason});
   }
   return setup;
