@@ -16,8 +16,10 @@
 
 #include "format/base/file_descriptor.h"
 #include "recorder.skel.h"
+#include "recorder/block_setup.h"
 #include "recorder/call_table.h"
 #include "recorder/requirements.h"
+#include "recorder/stack_wire.h"
 
 namespace iotape {
 namespace {
@@ -75,6 +77,7 @@ struct Probe::State {
   std::unique_ptr<ring_buffer, FreeRing> ring;
   std::vector<std::unique_ptr<bpf_link, DestroyLink>> links;
   std::vector<MissingHook> missing;
+  BlockSetup block;
   std::uint64_t ring_bytes = 0;
   const Receiver* receiver = nullptr;
   std::size_t taken = 0;
@@ -89,6 +92,8 @@ struct Probe::State {
   static void unmap(unsigned long* page) {
     if (page != nullptr) ::munmap(page, page_size());
   }
+  void plan_block_layer(const ProbeOptions& options, const TracepointCatalogue& catalogue);
+  Result<void> list_disks(const ProbeOptions& options) const;
   Result<void> choose_programs(const ProbeOptions& options, const TracepointCatalogue& catalogue);
   Result<void> choose_program(bpf_program* program, const ProbeOptions& options, const TracepointCatalogue& catalogue);
   void configure(const ProbeOptions& options, const TracepointCatalogue& catalogue) const;
@@ -98,10 +103,30 @@ struct Probe::State {
   static int receive(void* context, void* data, std::size_t size);
 };
 
+void Probe::State::plan_block_layer(const ProbeOptions& options, const TracepointCatalogue& catalogue) {
+  const auto arity = [&](const std::string& tracepoint) {
+    const auto& absent = options.absent_hooks;
+    const bool hidden = std::find(absent.begin(), absent.end(), tracepoint) != absent.end();
+    return hidden ? -1 : catalogue.arity(tracepoint);
+  };
+  const auto number = [&](const std::string& type, const std::string& name) {
+    return catalogue.enumerator(type, name);
+  };
+  block = plan_block({arity, number}, !options.devices.empty());
+  if (options.block) missing.insert(missing.end(), block.missing.begin(), block.missing.end());
+}
+
+// Its own hooks: which of them fit this kernel was decided with their shapes.
+bool is_left_out(const BlockSetup& block, std::string_view program) {
+  return std::find(block.absent_programs.begin(), block.absent_programs.end(), program) != block.absent_programs.end();
+}
+
 Result<void> Probe::State::choose_program(bpf_program* program, const ProbeOptions& options,
                                           const TracepointCatalogue& catalogue) {
   const ProgramLayer* layer = layer_of(bpf_program__name(program));
-  if (layer == nullptr || !(options.*(layer->wanted))) {
+  // Whom to follow has to be known for the block layer alone, too.
+  const bool follows = layer != nullptr && layer->prefix == "process_" && options.block;
+  if (layer == nullptr || !(options.*(layer->wanted) || follows) || is_left_out(block, bpf_program__name(program))) {
     bpf_program__set_autoload(program, false);
     return {};
   }
@@ -120,6 +145,7 @@ Result<void> Probe::State::choose_program(bpf_program* program, const ProbeOptio
 }
 
 Result<void> Probe::State::choose_programs(const ProbeOptions& options, const TracepointCatalogue& catalogue) {
+  plan_block_layer(options, catalogue);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton->obj) IOTAPE_TRY(choose_program(program, options, catalogue));
   return {};
@@ -141,7 +167,11 @@ void Probe::State::configure(const ProbeOptions& options, const TracepointCatalo
   config.user_id = options.user;
   config.exit_has_group_dead = catalogue.arity("sched_process_exit") >= 2;
   fill_call_shapes({const_cast<wire_shape*>(skeleton->rodata->shapes), WIRE_SHAPE_SLOTS});
+  const_cast<wire_block_config&>(skeleton->rodata->block_config) = block.config;
   bpf_map__set_max_entries(skeleton->maps.ring, static_cast<__u32>(ring_bytes));
+  if (!options.stacks_failed && options.stacks_slower_than == 0) return;
+  bpf_map__set_max_entries(skeleton->maps.user_stacks, WIRE_STACKS_KEPT);
+  bpf_map__set_max_entries(skeleton->maps.kernel_stacks, WIRE_STACKS_KEPT);
 }
 
 Result<void> Probe::State::load_programs() {
@@ -152,6 +182,14 @@ Result<void> Probe::State::load_programs() {
         fmt::format("no memory for a ring of {} MiB; choose a smaller one with --ring-size", ring_bytes >> 20U),
         ENOMEM);
   return tl::make_unexpected(explain_load_failure(-status));
+}
+
+Result<void> Probe::State::list_disks(const ProbeOptions& options) const {
+  constexpr __u8 kWanted = 1;
+  for (const DeviceId device : options.devices)
+    if (bpf_map_update_elem(bpf_map__fd(skeleton->maps.disks), &device.value, &kWanted, BPF_ANY) != 0)
+      return system_failure("telling the kernel side which disks to record", errno);
+  return {};
 }
 
 Result<void> Probe::State::map_positions() {
@@ -180,6 +218,7 @@ Result<std::unique_ptr<Probe>> Probe::load(const ProbeOptions& options) {
   IOTAPE_TRY(state->choose_programs(options, *catalogue));
   state->configure(options, *catalogue);
   IOTAPE_TRY(state->load_programs());
+  IOTAPE_TRY(state->list_disks(options));
   state->ring.reset(ring_buffer__new(bpf_map__fd(state->skeleton->maps.ring), &State::receive, state.get(), nullptr));
   if (!state->ring) return system_failure("mapping the ring", errno);
   IOTAPE_TRY(state->map_positions());
@@ -234,7 +273,22 @@ Result<std::size_t> Probe::drain(const Receiver& receive, std::size_t limit) {
   return state_->taken;
 }
 
-void Probe::detach() { state_->links.clear(); }
+// Last in, first out: the hooks are ordered so that what begins is hooked after what ends it.
+void Probe::detach() {
+  while (!state_->links.empty()) state_->links.pop_back();
+}
+
+std::vector<wire_request> Probe::requests_under_way() const {
+  std::vector<wire_request> found;
+  const int map = bpf_map__fd(state_->skeleton->maps.requests);
+  __u64 key = 0;
+  for (int status = bpf_map_get_next_key(map, nullptr, &key); status == 0;
+       status = bpf_map_get_next_key(map, &key, &key)) {
+    wire_request request{};
+    if (bpf_map_lookup_elem(map, &key, &request) == 0) found.push_back(request);
+  }
+  return found;
+}
 
 // Runs an iterator program once over everything it iterates.
 Result<void> Probe::State::walk(const char* name) const {

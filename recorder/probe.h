@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "format/base/result.h"
 #include "format/base/strong_id.h"
 #include "format/trace_header.h"
+#include "recorder/block_wire.h"
 #include "recorder/wire.h"
 
 namespace iotape {
@@ -29,8 +31,8 @@ struct ProbeOptions {
   bool states = true;       // first-touch and removal states
   bool record_all = false;  // every process but this one
   bool record_user = false;
-  std::uint32_t user = 0;                   // with record_user: only processes of this real user id
-  std::vector<DeviceId> devices;            // block requests of these disks only; empty: all
+  std::uint32_t user = 0;         // with record_user: only processes of this real user id
+  std::vector<DeviceId> devices;  // block requests of these disks only; empty: of those the recorded processes change
   std::uint64_t ring_bytes = 64ULL << 20U;  // rounded up to a power of two of pages
   ArgumentPolicy arguments = ArgumentPolicy::kName;
   bool stacks_failed = false;
@@ -69,6 +71,8 @@ class Probe {
   [[nodiscard]] std::uint64_t missed_runs() const;
   [[nodiscard]] const std::vector<MissingHook>& missing_hooks() const;
   [[nodiscard]] std::uint64_t ring_bytes() const;
+  // Block requests under way, as the kernel side keeps them. For after detach.
+  [[nodiscard]] std::vector<wire_request> requests_under_way() const;
   // File descriptor of a map of the kernel side by name, -1 if there is none. Stays the probe's.
   [[nodiscard]] int map_descriptor(const std::string& name) const;
 
@@ -87,6 +91,8 @@ class TracepointCatalogue {
   [[nodiscard]] int arity(const std::string& tracepoint) const;
   [[nodiscard]] bool has_function(const std::string& name) const;
   [[nodiscard]] bool has_member(const std::string& type, const std::string& member) const;
+  // The value of a name of an enum of the kernel.
+  [[nodiscard]] std::optional<std::uint64_t> enumerator(const std::string& type, const std::string& name) const;
 
  private:
   struct State;

@@ -77,9 +77,28 @@ Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
   if (const auto* open = std::get_if<Open>(&decoded->call.operation)) IOTAPE_TRY(note_device(open->opened));
   note_made(*decoded);
   if (decoded->found) IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  IOTAPE_TRY(name_stacks(decoded->call));
   IOTAPE_TRY(sink_.append(std::move(decoded->call)));
   ++calls_;
   return {};
+}
+
+// The kernel side's numbers of stacks into the trace's.
+Result<void> RecordRouter::name_stacks(Syscall& call) {
+  const auto raw = [](const std::optional<StackId>& id) { return id ? static_cast<std::int32_t>(id->value) : -1; };
+  const std::int32_t user = raw(std::exchange(call.user_stack, std::nullopt));
+  const std::int32_t kernel = raw(std::exchange(call.kernel_stack, std::nullopt));
+  if (stacks_ == nullptr) return {};
+  IOTAPE_ASSIGN(call.user_stack, stacks_->user(user, call.thread.process, sink_));
+  IOTAPE_ASSIGN(call.kernel_stack, stacks_->kernel(kernel, sink_));
+  return {};
+}
+
+Result<void> RecordRouter::route_exec(std::span<const std::byte> record) {
+  auto decoded = decode_exec(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  if (stacks_ != nullptr && decoded->file.state == TextState::kPresent) stacks_->learn_file(decoded->file.bytes);
+  return sink_.append(std::move(*decoded));
 }
 
 Result<void> RecordRouter::route_context(std::span<const std::byte> record) {
@@ -116,7 +135,7 @@ Result<void> RecordRouter::route(std::span<const std::byte> record) {
     case WIRE_FORK:
       return give(decode_fork(record));
     case WIRE_EXEC:
-      return give(decode_exec(record));
+      return route_exec(record);
     case WIRE_EXIT:
       return give(decode_exit(record));
     case WIRE_CONTEXT:

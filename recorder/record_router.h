@@ -12,6 +12,7 @@
 
 #include "format/event_sink.h"
 #include "format/trace_header.h"
+#include "recorder/call_stacks.h"
 #include "recorder/decode.h"
 #include "recorder/first_touch.h"
 #include "recorder/record_handler.h"
@@ -21,7 +22,9 @@ namespace iotape {
 class RecordRouter {
  public:
   // handler takes the kinds from WIRE_FIRST_BLOCK_KIND on; may be null. Both are the caller's.
-  RecordRouter(EventSink& sink, RecordHandler* handler) : sink_(sink), handler_(handler) {}
+  // stacks names the stacks of calls; may be null when none are taken.
+  RecordRouter(EventSink& sink, RecordHandler* handler, CallStacks* stacks = nullptr)
+      : sink_(sink), handler_(handler), stacks_(stacks) {}
 
   Result<void> route(std::span<const std::byte> record);
   Result<void> finish();
@@ -36,10 +39,13 @@ class RecordRouter {
   Result<void> append_state(FileState state);
   Result<void> note_device(const FileReference& file);
   Result<void> tell_of_device(DeviceId device);
+  Result<void> name_stacks(Syscall& call);
+  Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
 
   EventSink& sink_;
   RecordHandler* handler_;
+  CallStacks* stacks_;
   FirstTouch first_touch_;
   DeviceId last_device_;
   std::unordered_set<DeviceId> devices_;

@@ -16,8 +16,10 @@
 #include <set>
 #include <thread>
 
+#include "recorder/block_records.h"
 #include "recorder/byte_queue.h"
 #include "recorder/calibration.h"
+#include "recorder/call_stacks.h"
 #include "recorder/record_router.h"
 
 namespace iotape {
@@ -101,6 +103,8 @@ struct Recording::State {
   std::unique_ptr<Probe> probe;
   RecordHandler* handler = nullptr;
   RecordingSink* sink = nullptr;
+  std::optional<BlockRecords> block;
+  std::optional<CallStacks> stacks;
   std::optional<RecordRouter> router;
   ByteQueue queue{kQueueLimit};
   std::vector<wire_counters> base;      // before the first followed thread
@@ -131,6 +135,11 @@ struct Recording::State {
   void encode_loop();
   void encode_chunk(const ByteQueue::Chunk& chunk);
   void report_losses();
+  // Known only when a request is put together: the kernel side had to count it as seen.
+  [[nodiscard]] std::uint64_t own_requests() const { return block ? block->counts().own_requests : 0; }
+  [[nodiscard]] std::uint64_t malformed() const {
+    return router->malformed() + (block ? block->malformed() + block->counts().refused_requests : 0);
+  }
   void checkpoint();
   [[nodiscard]] std::uint64_t lost_so_far(const Counted& counted) const;
   Result<void> calibrate();
@@ -211,7 +220,7 @@ void Recording::State::report_losses() {
 }
 
 std::uint64_t Recording::State::lost_so_far(const Counted& counted) const {
-  std::uint64_t lost = calls_and_requests_lost_to_sink + router->malformed();
+  std::uint64_t lost = calls_and_requests_lost_to_sink + malformed();
   for (std::size_t cause = 0; cause < kCauses; ++cause)
     if (counts_as_lost(static_cast<LossCause>(cause))) lost += counted.losses[cause];
   return lost;
@@ -221,7 +230,8 @@ void Recording::State::checkpoint() {
   report_losses();
   if (failed) return;
   const Counted counted = sum_of(probe->counters(), base);
-  if (auto done = sink->checkpoint(counted.seen, lost_so_far(counted)); !done) fail(std::move(done).error());
+  if (auto done = sink->checkpoint(counted.seen - own_requests(), lost_so_far(counted)); !done)
+    fail(std::move(done).error());
 }
 
 void Recording::State::encode_loop() {
@@ -316,10 +326,16 @@ Result<void> Recording::follow_process(ProcessId process) {
 
 Result<void> Recording::begin(RecordingSink& sink) {
   state_->sink = &sink;
-  state_->router.emplace(state_->counting, state_->handler);
+  State* const state = state_.get();
+  if (state->options.block && state->handler == nullptr)
+    state->handler = &state->block.emplace([state] { return state->probe->requests_under_way(); });
+  if (state->options.stacks_failed || state->options.stacks_slower_than != 0)
+    state->stacks.emplace(
+        stacks_of_maps(state->probe->map_descriptor("user_stacks"), state->probe->map_descriptor("kernel_stacks")));
+  state->router.emplace(state->counting, state->handler, state->stacks ? &*state->stacks : nullptr);
   IOTAPE_TRY(state_->probe->snapshot());
-  state_->drainer = std::thread([state = state_.get()] { state->drain_loop(); });
-  state_->encoder = std::thread([state = state_.get()] { state->encode_loop(); });
+  state_->drainer = std::thread([state] { state->drain_loop(); });
+  state_->encoder = std::thread([state] { state->encode_loop(); });
   return {};
 }
 
@@ -339,19 +355,20 @@ Result<TraceTotals> Recording::stop() {
   state.checkpoint();
   state.final_counts = sum_of(state.probe->counters(), state.base);
   TraceTotals totals;
-  totals.seen = state.final_counts.seen;
+  totals.seen = state.final_counts.seen - state.own_requests();
   totals.syscalls = state.counting.syscalls;
   totals.requests = state.counting.requests;
   totals.written = totals.syscalls + totals.requests;
   totals.losses = state.final_counts.losses;
   totals.losses[static_cast<std::size_t>(LossCause::kDiskFull)] += state.calls_and_requests_lost_to_sink;
-  totals.losses[static_cast<std::size_t>(LossCause::kMalformedRecord)] += state.router->malformed();
+  totals.losses[static_cast<std::size_t>(LossCause::kMalformedRecord)] += state.malformed();
+  if (state.block) totals.losses[static_cast<std::size_t>(LossCause::kPartMap)] += state.block->counts().lost_parts;
   totals.losses[static_cast<std::size_t>(LossCause::kNotCaptured)] += state.final_counts.uring + state.final_counts.aio;
   totals.end = Nanoseconds(clock_now(CLOCK_BOOTTIME));
   totals.recorder_cpu = cpu_used();
   totals.workload_status = -1;
   totals.own_calls = state.final_counts.own_calls;
-  totals.own_requests = state.final_counts.own_requests;
+  totals.own_requests = state.final_counts.own_requests + state.own_requests();
   return totals;
 }
 

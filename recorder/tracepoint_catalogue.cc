@@ -81,4 +81,16 @@ bool TracepointCatalogue::has_member(const std::string& type, const std::string&
   return false;
 }
 
+std::optional<std::uint64_t> TracepointCatalogue::enumerator(const std::string& type, const std::string& name) const {
+  const btf* loaded = state_->kernel.get();
+  const int id = btf__find_by_name_kind(loaded, type.c_str(), BTF_KIND_ENUM);
+  if (id < 0) return std::nullopt;
+  const btf_type* found = btf__type_by_id(loaded, static_cast<__u32>(id));
+  const struct btf_enum* values = btf_enum(found);
+  for (int index = 0; index < btf_vlen(found); ++index)
+    if (name == btf__name_by_offset(loaded, values[index].name_off))
+      return static_cast<std::uint64_t>(values[index].val);
+  return std::nullopt;
+}
+
 }  // namespace iotape

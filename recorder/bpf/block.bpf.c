@@ -2,6 +2,7 @@
  * request is reported once, when it is over; until then it waits in a map. Nothing is decided at completion, which
  * runs in whatever task was interrupted.
  *
+ * Programs are attached in this order and detached in reverse: a request's end is hooked before its beginning.
  * Which requests belong to a recording is said in recorder/decisions/20261130-which-block-requests.md, how causes are
  * told apart in recorder/decisions/20261130-block-attribution.md. */
 #include "recorder/bpf/block_types.bpf.h"
@@ -172,13 +173,6 @@ static __always_inline void read_folio(struct page *head, struct address_space *
   }
 }
 
-/* As a typed pointer where there can be one, which is what identify() expects. */
-static __always_inline struct inode *host_of(struct address_space *mapping) {
-  if (!config.have_rdonly_cast) return BPF_CORE_READ(mapping, host);
-  struct address_space *typed = bpf_rdonly_cast(mapping, bpf_core_type_id_kernel(struct address_space));
-  return typed->host;
-}
-
 /* What the first page of a bio belongs to. */
 static __always_inline void find_owner(struct bio *bio, struct page_owner *owner) {
   struct bio_vec vector;
@@ -203,7 +197,7 @@ static __always_inline void find_owner(struct bio *bio, struct page_owner *owner
   }
   if (!mapping) return;
   __u64 tail = ((__u64)page - (__u64)head) / bpf_core_type_size(struct page);
-  owner->host = host_of(mapping);
+  owner->host = BPF_CORE_READ(mapping, host);
   owner->offset = (index + tail) * PAGE_BYTES + vector.bv_offset + done;
 }
 
@@ -342,7 +336,7 @@ static __always_inline void attribute(struct task_struct *task, struct task_stat
     attribute_without_host(task, state, owner.swap, record);
     return;
   }
-  identify(owner.host, &record->file);
+  identify_by_probe(owner.host, &record->file); /* libbpf 1.1 links a kernel function into one object only */
   bool trees = is_btree_inode(&record->file);
   if (trees || (record->file.mode & S_IFMT) == S_IFBLK) {
     bool journal = !trees && (is_journal_write(task, record) || is_elsewhere(bio, record, owner.offset));
@@ -484,6 +478,22 @@ int block_bio_end(__u64 *ctx) {
   return 0;
 }
 
+/* May come several times, each with the bytes it is about. */
+SEC("tp_btf/block_rq_complete")
+int block_end(__u64 *ctx) {
+  __u64 key = ctx[0];
+  __s32 error = (__s32)ctx[1];
+  __u32 bytes = (__u32)ctx[2];
+  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
+  if (!state) return 0;
+  state->done += bytes;
+  if (error) state->error = error;
+  if (state->done < state->bytes) return 0;
+  emit_request(state, bpf_ktime_get_boot_ns());
+  bpf_map_delete_elem(&requests, &key);
+  return 0;
+}
+
 /* Whether one of the first bios of a request was queued by a traced task on a disk that is not wanted. */
 static __always_inline bool carries(struct request *rq) {
   struct bio *bio = rq->bio;
@@ -559,19 +569,3 @@ static __always_inline int merge_request(struct request *rq) {
 
 SEC("tp_btf/block_rq_merge")
 int block_merge(__u64 *ctx) { return merge_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_MERGE, 0)); }
-
-/* May come several times, each with the bytes it is about. */
-SEC("tp_btf/block_rq_complete")
-int block_end(__u64 *ctx) {
-  __u64 key = ctx[0];
-  __s32 error = (__s32)ctx[1];
-  __u32 bytes = (__u32)ctx[2];
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
-  if (!state) return 0;
-  state->done += bytes;
-  if (error) state->error = error;
-  if (state->done < state->bytes) return 0;
-  emit_request(state, bpf_ktime_get_boot_ns());
-  bpf_map_delete_elem(&requests, &key);
-  return 0;
-}

@@ -1,5 +1,6 @@
 /* System calls: the enter hook keeps time, arguments and what the call will change; the exit hook reads strings (by
  * then the kernel has faulted their pages in) and writes one record. One generic pair driven by a table in rodata. */
+#include "recorder/bpf/stacks.bpf.h"
 #include "recorder/bpf/tail.bpf.h"
 
 #define TS_COMPAT 2U
@@ -250,6 +251,7 @@ static __always_inline void begin_call(struct task_struct* task, struct task_sta
   if (extra) begin_extra(state, extra);
   state->blocked_in = 0;
   call->blocked = 0;
+  begin_stacks(&state->call);
   state->in_call = 1;
   call->start = bpf_ktime_get_boot_ns();
 }
@@ -365,8 +367,7 @@ int BPF_PROG(call_exit, struct pt_regs* regs, long result) {
   }
   call->duration = bpf_ktime_get_boot_ns() - call->start;
   call->result = result;
-  call->user_stack = -1;
-  call->kernel_stack = -1;
+  take_stacks(ctx, call);
   count_uncaptured(call);
   emit_call(task, state);
   return 0;
@@ -377,7 +378,10 @@ int BPF_PROG(call_exit, struct pt_regs* regs, long result) {
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switch_tasks, bool preempted, struct task_struct* previous, struct task_struct* next) {
   struct task_state* state = state_of(previous);
-  if (state && state->in_call) state->blocked_in = bpf_ktime_get_boot_ns();
+  if (state && state->in_call) {
+    state->blocked_in = bpf_ktime_get_boot_ns();
+    take_waiting_stack(ctx, &state->call);
+  }
   state = state_of(next);
   if (!state || !state->in_call || !state->blocked_in) return 0;
   state->call.blocked += bpf_ktime_get_boot_ns() - state->blocked_in;
