@@ -121,8 +121,8 @@ TEST(BlockRecords, RequestsUnderWayAtTheEndAreWrittenWithoutCompletion) {
 TEST(BlockRecords, ShortRecordsAreCountedNotRead) {
   BlockRecords records([] { return std::vector<wire_request>{}; });
   Collected sink;
-  for (const std::uint16_t kind : {WIRE_BIO, WIRE_REQUEST, WIRE_BIO_MOVED, WIRE_BIO_REFUSED}) {
-    auto bytes = bytes_of(bio_record(), kind);
+  for (const int kind : {WIRE_BIO, WIRE_REQUEST, WIRE_BIO_MOVED, WIRE_BIO_REFUSED}) {
+    auto bytes = bytes_of(bio_record(), static_cast<std::uint16_t>(kind));
     bytes.resize(40);
     ASSERT_TRUE(records.handle(bytes, sink));
   }
