@@ -3,9 +3,11 @@
 #include <bcc/bcc_elf.h>
 #include <bcc/bcc_proc.h>
 #include <bcc/bcc_syms.h>
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -79,6 +81,14 @@ std::string frame_text(const char* name, std::uint64_t offset, const std::string
 }
 std::string nameless(std::uint64_t address, const std::string& module) {
   return fmt::format("{:#x} ({})", address, module);
+}
+
+// bcc leaves the names of its build-id cache as the linker sees them.
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> readable(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                             &std::free);
+  return status == 0 && readable ? readable.get() : name;
 }
 
 std::string hexadecimal(std::span<const std::uint8_t> bytes) {
@@ -188,8 +198,7 @@ std::string StackSymbols::State::text_of(const UserFrame& frame, std::int32_t pr
   bcc_symbol symbol{};
   if (bcc_buildsymcache_resolve(user.get(), &raw, &symbol) != 0 || symbol.name == nullptr)
     return nameless(frame.offset, name);
-  std::string text =
-      frame_text(symbol.demangle_name != nullptr ? symbol.demangle_name : symbol.name, symbol.offset, name);
+  const std::string text = frame_text(demangled(symbol.name).c_str(), symbol.offset, name);
   bcc_symbol_free_demangle_name(&symbol);
   return text;
 }

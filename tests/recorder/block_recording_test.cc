@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <fstream>
 #include <set>
@@ -107,6 +108,12 @@ Shares shares_of_writes(const std::vector<BlockRequest>& requests) {
   return sum;
 }
 
+std::int64_t nanoseconds_of(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
 class BlockAttribution : public testing::TestWithParam<std::string> {};
 
 TEST_P(BlockAttribution, AnUntarAndSyncKnowsFilesAndProcesses) {
@@ -130,7 +137,8 @@ TEST_P(BlockAttribution, AnUntarAndSyncKnowsFilesAndProcesses) {
   for (const BlockRequest& request : requests)
     for (const RequestPart& part : request.parts)
       if (part.cause == BlockCause::kData) files.insert(part.file.identity.inode);
-  EXPECT_GE(files.size(), 400U);
+  // btrfs keeps files of up to 2,048 bytes, 16 of these, in its trees.
+  EXPECT_EQ(files.size(), GetParam() == "btrfs" ? 384U : 400U);
 }
 
 TEST_P(BlockAttribution, RequestsAreThoseThatPerfCounts) {
@@ -143,13 +151,14 @@ TEST_P(BlockAttribution, RequestsAreThoseThatPerfCounts) {
   options.devices = {filesystem.id()};
   Collected sink;
   const std::string data = scratch / "perf.data";
-  record("perf record -q -k CLOCK_BOOTTIME -a -m 1024 -e block:block_rq_issue -o " + data + " -- sh -c 'tar xf " + tar +
+  record("perf record -q -k monotonic -a -m 1024 -e block:block_rq_issue -o " + data + " -- sh -c 'tar xf " + tar +
              " -C " + filesystem.mount_point() + "; sync; rm -r " + filesystem.mount_point() +
              "/tree; sync' >/dev/null 2>&1",
          options, sink);
   const auto listed = test::run_shell("perf script --ns -F time,trace -i " + data + " 2>/dev/null");
   const std::string device =
       std::to_string(filesystem.id().major_number()) + "," + std::to_string(filesystem.id().minor_number()) + " ";
+  const std::int64_t suspended = nanoseconds_of(CLOCK_BOOTTIME) - nanoseconds_of(CLOCK_MONOTONIC);
   std::vector<std::int64_t> issued;
   std::istringstream lines(listed.out);
   for (std::string line; std::getline(lines, line);) {
@@ -159,7 +168,7 @@ TEST_P(BlockAttribution, RequestsAreThoseThatPerfCounts) {
     std::int64_t seconds = 0;
     std::int64_t nanoseconds = 0;
     ASSERT_EQ(std::sscanf(line.c_str(), " %ld.%ld", &seconds, &nanoseconds), 2) << line;
-    issued.push_back(seconds * 1'000'000'000 + nanoseconds);
+    issued.push_back(seconds * 1'000'000'000 + nanoseconds + suspended);
   }
   ASSERT_GT(issued.size(), 10U) << "perf told nothing: " << listed.err;
   // perf began later and stopped earlier than the recording: only what lies between its first and last event counts.
