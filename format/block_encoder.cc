@@ -28,7 +28,11 @@ struct ThreadKeyHash {
 class WritingNames {
  public:
   std::uint32_t row_of(std::string_view name) {
-    if (const auto found = rows_.find(name); found != rows_.end()) return found->second;
+    if (name == previous_looked_up_) return previous_row_;
+    if (const auto found = rows_.find(name); found != rows_.end()) {
+      previous_looked_up_ = found->first;
+      return previous_row_ = found->second;
+    }
     const auto row = static_cast<std::uint32_t>(rows_.size());
     const std::string_view kept = keep(name);
     rows_.emplace(kept, row);
@@ -39,15 +43,16 @@ class WritingNames {
     out_.add_shared(static_cast<std::uint32_t>(shared));
     out_.add_suffix_length(static_cast<std::uint32_t>(kept.size() - shared));
     out_.mutable_suffixes()->append(kept.substr(shared));
-    previous_ = kept;
-    return row;
+    previous_ = previous_looked_up_ = kept;
+    return previous_row_ = row;
   }
   void write_to(wire::Names& out) { out.Swap(&out_); }
   [[nodiscard]] std::size_t weight() const { return bytes_; }
   void clear() {
     rows_.clear();
     out_.Clear();
-    previous_ = {};
+    previous_ = previous_looked_up_ = {};
+    previous_row_ = 0;
     chunk_ = used_ = bytes_ = 0;
   }
 
@@ -68,7 +73,9 @@ class WritingNames {
 
   std::unordered_map<std::string_view, std::uint32_t> rows_;
   wire::Names out_;
-  std::string_view previous_;
+  std::string_view previous_;  // the newest row
+  std::string_view previous_looked_up_;
+  std::uint32_t previous_row_ = 0;
   std::vector<std::unique_ptr<std::array<char, kChunkBytes>>> chunks_;
   std::deque<std::string> oversized_;
   std::size_t chunk_ = 0;

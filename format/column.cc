@@ -1,7 +1,8 @@
 #include "format/column.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
+#include <cmath>
 
 namespace iotape {
 namespace {
@@ -10,25 +11,48 @@ constexpr std::uint64_t zigzag(std::int64_t value) {
   return static_cast<std::uint64_t>(value) << 1U ^ static_cast<std::uint64_t>(value >> 63);
 }
 
-// A measure of what a number costs after entropy coding: its length in bits.
-constexpr unsigned bits_of(std::uint64_t value) { return static_cast<unsigned>(std::bit_width(value)); }
+// How many bits the bytes of a column's varints need when each is coded by its frequency: what zstd makes of columns
+// without repeating sequences. Whether a column is better stored as differences is decided on this, over a sample.
+class ByteFrequencies {
+ public:
+  void add(std::uint64_t varint) {
+    do {
+      ++counts_[varint < kMore ? varint : (varint & (kMore - 1)) | kMore];
+      ++total_;
+      varint >>= kBitsPerByte;
+    } while (varint != 0);
+  }
+  [[nodiscard]] double bits() const {
+    double sum = 0;
+    for (const std::uint32_t count : counts_)
+      if (count != 0) sum += count * std::log2(static_cast<double>(total_) / count);
+    return sum;
+  }
 
-struct Costs {
-  std::uint64_t plain = 0;
-  std::uint64_t delta = 0;
-  bool negative = false;
+ private:
+  static constexpr std::uint64_t kMore = 128;
+  static constexpr unsigned kBitsPerByte = 7;
+  std::array<std::uint32_t, 256> counts_{};
+  std::uint32_t total_ = 0;
 };
 
-Costs costs_of(std::span<const std::int64_t> values) {
-  Costs costs;
+bool any_negative(std::span<const std::int64_t> values) {
+  std::int64_t signs = 0;
+  for (const std::int64_t value : values) signs |= value;
+  return signs < 0;
+}
+
+bool differences_are_smaller(std::span<const std::int64_t> values, bool negative) {
+  constexpr std::size_t kSample = 4096;
+  ByteFrequencies plain;
+  ByteFrequencies differences;
   std::int64_t previous = 0;
-  for (const std::int64_t value : values) {
-    costs.negative |= value < 0;
-    costs.plain += bits_of(zigzag(value));
-    costs.delta += bits_of(zigzag(wrapping_difference(value, previous)));
+  for (const std::int64_t value : values.first(std::min(values.size(), kSample))) {
+    plain.add(negative ? zigzag(value) : static_cast<std::uint64_t>(value));
+    differences.add(zigzag(wrapping_difference(value, previous)));
     previous = value;
   }
-  return costs;
+  return differences.bits() < plain.bits();
 }
 
 void write_differences(wire::Column& column, std::span<const std::int64_t> values) {
@@ -52,10 +76,10 @@ void ColumnWriter::grow() {
 void ColumnWriter::write_to(wire::Column& column, std::uint32_t id) const {
   if (id != 0) column.set_id(id);
   const std::span<const std::int64_t> values(values_.data(), size_);
-  const Costs costs = costs_of(values);
-  if (costs.delta < costs.plain) {
+  const bool negative = any_negative(values);
+  if (differences_are_smaller(values, negative)) {
     write_differences(column, values);
-  } else if (costs.negative) {
+  } else if (negative) {
     column.mutable_mixed()->Add(values.begin(), values.end());
   } else {
     column.mutable_plain()->Add(values.begin(), values.end());

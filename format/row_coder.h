@@ -84,33 +84,67 @@ struct RequestGroup {
   Column& column(RequestColumn which) { return columns[static_cast<std::size_t>(which)]; }
 };
 
-// Codes for "which row of the file table": 0 the next unused row, 1..4 one of the thread's recent files, then the
-// distance from the newest row.
+// Codes for "which row of the file table": 0 the next unused row, 1..4 one of the recent files, 5 the row after the
+// most recent one (files met again in the order of their first use), then 6 + the row itself.
 class RecentFiles {
  public:
-  [[nodiscard]] std::int64_t code_of(std::uint32_t index, std::uint32_t used) const {
-    if (index >= used) return 0;
+  [[nodiscard]] std::int64_t code_of(std::uint32_t row, std::uint32_t used) const {
+    if (row >= used) return 0;
     for (std::size_t slot = 0; slot < kRecentFiles; ++slot)
-      if (recent_[slot] == index) return static_cast<std::int64_t>(slot) + 1;
-    return static_cast<std::int64_t>(used - 1 - index) + kRecentFiles + 1;
+      if (recent_[slot] == row) return static_cast<std::int64_t>(slot) + 1;
+    return row == recent_[0] + 1 ? kFollowing : kRows + row;
   }
-  // Out-of-range codes give a row that does not exist, which the caller checks.
-  [[nodiscard]] std::uint32_t index_of(std::int64_t code, std::uint32_t used) const {
+  // Codes that make no sense give a row that does not exist, which the caller checks.
+  [[nodiscard]] std::uint32_t row_of(std::int64_t code, std::uint32_t used) const {
     if (code == 0) return used;
-    if (code >= 1 && code <= static_cast<std::int64_t>(kRecentFiles))
-      return recent_[static_cast<std::size_t>(code - 1)];
-    return static_cast<std::uint32_t>(static_cast<std::int64_t>(used) - 1 - (code - kRecentFiles - 1));
+    if (code == kFollowing) return recent_[0] + 1;
+    if (code >= 1 && code < kFollowing) return recent_[static_cast<std::size_t>(code - 1)];
+    return code < 0 ? kNone : static_cast<std::uint32_t>(code - kRows);
   }
-  void touch(std::uint32_t index) {
+  void touch(std::uint32_t row) {
     std::size_t slot = 0;
-    while (slot + 1 < kRecentFiles && recent_[slot] != index) ++slot;
+    while (slot + 1 < kRecentFiles && recent_[slot] != row) ++slot;
     for (; slot > 0; --slot) recent_[slot] = recent_[slot - 1];
-    recent_[0] = index;
+    recent_[0] = row;
   }
 
  private:
-  static constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  static constexpr std::uint32_t kNone = 0xFFFFFFFE;
+  static constexpr std::int64_t kFollowing = kRecentFiles + 1;
+  static constexpr std::int64_t kRows = kFollowing + 1;
   std::array<std::uint32_t, kRecentFiles> recent_{kNone, kNone, kNone, kNone};
+};
+
+// Codes for "which row of a name table": 0 the next unused row, 1 the empty string, which has no row, 2 the row of the
+// name before, 3 the row after that one, then 4 + the row itself, so that names often used keep one code.
+class RecentName {
+ public:
+  static constexpr std::int64_t kNew = 0;
+  static constexpr std::int64_t kEmpty = 1;
+
+  std::int64_t code_of(std::uint32_t row) {
+    const std::int64_t code = row >= used_ ? kNew : row == last_ ? kSame : row == last_ + 1 ? kFollowing : kRows + row;
+    touch(row);
+    return code;
+  }
+  // REQUIRES: code is not kEmpty.
+  [[nodiscard]] std::int64_t row_of(std::int64_t code) const {
+    if (code == kNew) return used_;
+    if (code == kSame) return last_;
+    if (code == kFollowing) return std::int64_t{last_} + 1;
+    return wrapping_difference(code, kRows);
+  }
+  void touch(std::uint32_t row) {
+    used_ = std::max(used_, row + 1);
+    last_ = row;
+  }
+
+ private:
+  static constexpr std::int64_t kSame = 2;
+  static constexpr std::int64_t kFollowing = 3;
+  static constexpr std::int64_t kRows = 4;
+  std::uint32_t used_ = 0;
+  std::uint32_t last_ = 0;
 };
 
 struct ThreadState {
@@ -300,7 +334,7 @@ class RowCoder {
       row = tables_.file_row(file);
       column.add(recent.code_of(row, files_used_));
     } else {
-      row = recent.index_of(column.next(), files_used_);
+      row = recent.row_of(column.next(), files_used_);
       row = tables_.checked_file(row);
       file = tables_.file(row);
     }
@@ -308,22 +342,23 @@ class RowCoder {
     recent.touch(row);
     return row;
   }
-  // Codes for names: 0 the next unused, else the distance back from it.
+  // Writing: takes the name's row. Reading: appends the name to bytes.
   template <typename Names>
-  void code_name(Column& column, Names& names, std::uint32_t& used, std::string_view written, std::uint32_t& row) {
+  static void code_name(Column& column, Names& names, RecentName& recent, std::string_view written,
+                        std::string& bytes) {
     if constexpr (kWriting) {
-      row = names.row_of(written);
-      column.add(row >= used ? 0 : used - row);
+      column.add(written.empty() ? RecentName::kEmpty : recent.code_of(names.row_of(written)));
     } else {
-      const std::int64_t back = column.next();
-      row = names.checked_row(static_cast<std::int64_t>(used) - back);
+      const std::int64_t code = column.next();
+      if (code == RecentName::kEmpty) return;
+      const std::uint32_t row = names.checked_row(recent.row_of(code));
+      recent.touch(row);
+      bytes.append(names.name(row));
     }
-    used = std::max(used, row + 1);
   }
   void code_leaf(Column& column, std::string& bytes) {
-    std::uint32_t row = 0;
-    code_name(column, tables_.leaves(), leaves_used_, bytes, row);
-    if constexpr (!kWriting) bytes.assign(tables_.leaves().name(row));
+    if constexpr (!kWriting) bytes.clear();
+    code_name(column, tables_.leaves(), recent_leaf_, bytes, bytes);
   }
   void code_path_bytes(Column& prefix_column, Column& leaf_column, std::string& bytes) {
     std::string_view prefix;
@@ -333,15 +368,11 @@ class RowCoder {
       const std::size_t cut = slash == std::string_view::npos ? 0 : slash + 1;
       prefix = leaf.substr(0, cut);
       leaf = leaf.substr(cut);
+    } else {
+      bytes.clear();
     }
-    std::uint32_t prefix_row = 0;
-    std::uint32_t leaf_row = 0;
-    code_name(prefix_column, tables_.prefixes(), prefixes_used_, prefix, prefix_row);
-    code_name(leaf_column, tables_.leaves(), leaves_used_, leaf, leaf_row);
-    if constexpr (!kWriting) {
-      bytes.assign(tables_.prefixes().name(prefix_row));
-      bytes.append(tables_.leaves().name(leaf_row));
-    }
+    code_name(prefix_column, tables_.prefixes(), recent_prefix_, prefix, bytes);
+    code_name(leaf_column, tables_.leaves(), recent_leaf_, leaf, bytes);
   }
 
   // ---- the rest of a call ----
@@ -472,8 +503,8 @@ class RowCoder {
   CodedPosition coded_position_;
   std::uint32_t last_file_ = 0;
   std::uint32_t files_used_ = 0;
-  std::uint32_t prefixes_used_ = 0;
-  std::uint32_t leaves_used_ = 0;
+  RecentName recent_prefix_;
+  RecentName recent_leaf_;
   std::int64_t previous_source_ = -1;
   std::int64_t previous_complete_;
   std::int64_t request_sector_ = 0;
