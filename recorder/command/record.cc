@@ -91,6 +91,7 @@ class RecordRun {
   std::optional<Ending> check_limits() const;
   [[nodiscard]] int exit_status(Ending ending) const;
   Result<void> finish(Ending ending);
+  void let_workload_end(const sigset_t& signals);
   void summarise(const TraceTotals& totals, Ending ending) const;
   void print_losses(const TraceTotals& totals) const;
   void print_roots() const;
@@ -262,6 +263,17 @@ void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   if (!output_.standard_output()) fmt::print(terminal_.err, "iotape: next: iotape info {}\n", output_.name);
 }
 
+// When the trace could not be written the command is still the user's foreground job: its end is waited for,
+// unrecorded.
+void RecordRun::let_workload_end(const sigset_t& signals) {
+  while (workload_ && !workload_status_) {
+    constexpr timespec kTick{0, 50'000'000};
+    const int signal = ::sigtimedwait(&signals, nullptr, &kTick);
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) return;
+    workload_status_ = workload_->poll();
+  }
+}
+
 Result<void> RecordRun::finish(Ending ending) {
   IOTAPE_ASSIGN(TraceTotals totals, recording_->stop());
   if (workload_status_) totals.workload_status = *workload_status_;
@@ -302,7 +314,9 @@ Result<int> RecordRun::run() {
     }
   }
   const Ending ending = wait_for_end(signals);
-  IOTAPE_TRY(finish(ending));
+  auto finished = finish(ending);
+  if (!finished) let_workload_end(signals);
+  IOTAPE_TRY(std::move(finished));
   return exit_status(ending);
 }
 

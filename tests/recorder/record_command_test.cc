@@ -95,10 +95,10 @@ TEST(RecordCommand, AFullDiskKeepsWhatIsThereAndLeavesTheCommandAlone) {
   const test::ScratchDirectory scratch;
   const std::string small = scratch / "small";
   ::mkdir(small.c_str(), 0700);
-  ASSERT_EQ(test::run_shell("mount -t tmpfs -o size=64k tmpfs " + small).status, 0);
+  ASSERT_EQ(test::run_shell("mount -t tmpfs -o size=160k tmpfs " + small).status, 0);
   const std::string marker = scratch / "done";
   const auto done = record(
-      {"-o", small + "/t.iotape", "sh", "-c", "for i in $(seq 1 3000); do cat /dev/null; done; touch " + marker});
+      {"-o", small + "/t.iotape", "sh", "-c", "for i in $(seq 1 5000); do cat /dev/null; done; touch " + marker});
   const Content content = content_of(small + "/t.iotape");
   test::run_shell("umount " + small);
   EXPECT_EQ(done.status, 125);
