@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -96,6 +97,13 @@ std::string kernel_series() {
   return release.substr(0, release.find_first_not_of("0123456789", dot == std::string::npos ? 0 : dot + 1));
 }
 
+// On a machine with more work than processors a recorder that waits its turn loses events. Where it may, its threads
+// go first; they need little. Without the privilege nothing changes.
+void go_first() {
+  constexpr int kAhead = -15;
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kAhead);
+}
+
 }  // namespace
 
 struct Recording::State {
@@ -183,6 +191,7 @@ void Recording::State::drain_once() {
 }
 
 void Recording::State::drain_loop() {
+  go_first();
   while (!stopping) {
     if (queue.has_room()) drain_once();
     std::this_thread::sleep_for(kDrainInterval);
@@ -235,6 +244,7 @@ void Recording::State::checkpoint() {
 }
 
 void Recording::State::encode_loop() {
+  go_first();
   auto due = std::chrono::steady_clock::now() + kCheckpointInterval;
   while (!queue.finished()) {
     if (auto chunk = queue.pop(100ms)) {
