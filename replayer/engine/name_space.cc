@@ -93,7 +93,8 @@ FileIndex NameSpace::bind(FileIndex directory, std::string_view name, const File
   const FileIndex known = find(reference);
   if (known != kNoFile && known != here) return join(directory, name, known, here, origin);
   FileIndex file = here;
-  const bool replaced_unseen = here != kNoFile && known != here && by_identity_.contains(record(here).reference.identity) &&
+  const bool replaced_unseen = here != kNoFile && known != here &&
+                               by_identity_.contains(record(here).reference.identity) &&
                                find(record(here).reference) == here;
   if (here == kNoFile || replaced_unseen) file = add(directory, name, reference.kind, Origin::kUnknown);
   set_reference(file, reference);
@@ -141,7 +142,8 @@ FileIndex NameSpace::join(FileIndex directory, std::string_view name, FileIndex 
 }
 
 void NameSpace::remove_entry(FileIndex directory, std::string_view name) {
-  if (const auto found = entries_.find(EntryView{directory.value, name}); found != entries_.end()) entries_.erase(found);
+  if (const auto found = entries_.find(EntryView{directory.value, name}); found != entries_.end())
+    entries_.erase(found);
 }
 
 void NameSpace::link(FileIndex directory, std::string_view name, FileIndex file) { set_entry(directory, name, file); }
@@ -166,8 +168,8 @@ void NameSpace::exchange(FileIndex from, std::string_view from_name, FileIndex t
 struct NameSpace::Walk {
   const ResolveRequest& request;
   Resolution result;
-  FileIndex current;              // the directory reached so far
-  std::deque<std::string> rest;   // components still to walk
+  FileIndex current;             // the directory reached so far
+  std::deque<std::string> rest;  // components still to walk
   int links = 0;
 };
 
@@ -274,8 +276,7 @@ FileIndex NameSpace::mount_of(FileIndex file) const {
 }
 
 FileIndex NameSpace::place(std::string_view absolute_path, FileKind kind) {
-  const Resolution found = resolve(
-      {.bytes = absolute_path, .follow_last = false, .create_directories = true});
+  const Resolution found = resolve({.bytes = absolute_path, .follow_last = false, .create_directories = true});
   if (found.file != kNoFile) return found.file;
   return add(found.directory, found.name, kind, Origin::kExisted);
 }
@@ -296,7 +297,8 @@ NameSpace NameSpace::rewound() const {
     initial.set_entry(was.initial_parent, was.initial_name, FileIndex(index));
     now.initial_parent = was.initial_parent;
     now.initial_name = was.initial_name;
-    if (was.facts && was.facts->link_target) now.current_link_target = std::make_unique<std::string>(*was.facts->link_target);
+    if (was.facts && was.facts->link_target)
+      now.current_link_target = std::make_unique<std::string>(*was.facts->link_target);
   }
   for (const InitialLink& link : initial_links_)
     if (initial.record(link.file).origin == Origin::kExisted)

@@ -57,7 +57,7 @@ struct FileRecord {
   bool replay_root = false;  // set by ReplayRoots
   FileIndex parent = kNoFile;
   FileIndex initial_parent = kNoFile;
-  std::string name;          // current, one of them for hard links
+  std::string name;  // current, one of them for hard links
   std::string initial_name;
   std::uint64_t minimum_size = 0;  // what reads prove of the initial size
   std::uint64_t written_end = 0;   // the furthest byte the trace wrote

@@ -102,8 +102,7 @@ FileIndex TraceModel::locate(const Location& location) {
     return known;
   if (!location.path.starts_with('/') || location.deleted) return names_.find_or_float(location.file);
   const FileKind kind = location.file.known() ? location.file.kind : FileKind::kDirectory;
-  const Resolution place =
-      names_.resolve({.bytes = location.path, .follow_last = false, .create_directories = true});
+  const Resolution place = names_.resolve({.bytes = location.path, .follow_last = false, .create_directories = true});
   if (place.name.empty()) return place.file;
   if (!location.file.known()) return names_.place(location.path, kind);
   return names_.bind(place.directory, place.name, location.file, Origin::kExisted);
@@ -307,7 +306,8 @@ struct TraceModel::Applier {
     if (file == kNoFile) return;
     FileRecord& record = names().record(file);
     record.reference.kind = FileKind::kSymbolicLink;
-    record.minimum_size = std::max(record.minimum_size, static_cast<std::uint64_t>(std::max<std::int64_t>(call.outcome.value, 0)));
+    record.minimum_size =
+        std::max(record.minimum_size, static_cast<std::uint64_t>(std::max<std::int64_t>(call.outcome.value, 0)));
   }
   void operator()(const Read& op) const { was_at_least(targets.file[0], op.position.value, call.outcome.value); }
   void operator()(const Write& op) const {
@@ -325,8 +325,7 @@ struct TraceModel::Applier {
   void operator()(const MapMemory& op) const {
     // Programs map whole files; a page beyond the end would have killed them when touched.
     constexpr std::int64_t kPage = 4096;
-    if (op.descriptor.number >= 0 && op.length > kPage)
-      was_at_least(targets.file[0], op.offset, op.length - kPage + 1);
+    if (op.descriptor.number >= 0 && op.length > kPage) was_at_least(targets.file[0], op.offset, op.length - kPage + 1);
   }
   void operator()(const TruncatePath& op) const {
     changed(exists(at(0), FileKind::kRegular), static_cast<std::uint64_t>(op.length));

@@ -1,0 +1,435 @@
+#include "replayer/engine/replay_engine.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "format/syscall_table.h"
+#include "replayer/engine/call_translator.h"
+#include "replayer/engine/outcome_comparison.h"
+
+namespace iotape {
+namespace {
+
+constexpr std::uint32_t kCloseNumber = 3;
+constexpr std::uint32_t kLseekNumber = 8;
+constexpr std::uint32_t kFlockNumber = 73;
+constexpr std::uint32_t kOpenatNumber = 257;
+constexpr std::uint32_t kUnshareNumber = 272;
+constexpr std::uint64_t kHousekeepingCookie = UINT64_MAX;
+constexpr Nanoseconds kWaitStep{100'000'000};
+constexpr Nanoseconds kWaitMargin{50'000'000};
+
+bool may_wait(const Syscall& call) {
+  const auto* lock = std::get_if<Lock>(&call.operation);
+  if (lock == nullptr) return false;
+  if (call.number == kFlockNumber) return (lock->command & (LOCK_NB | LOCK_UN)) == 0;
+  return lock->command == F_SETLKW || lock->command == F_OFD_SETLKW;
+}
+
+// What a mismatch is about, as recorded.
+std::string subject_of(const Syscall& call, const CallTargets& targets, const NameSpace& names) {
+  if (targets.paths.count > 0) return targets.paths.path[0]->bytes;
+  if (targets.descriptors.count == 0) return {};
+  const FileIndex file = targets.file[0];
+  const std::string path = file == kNoFile ? std::string() : names.path(file);
+  const Descriptor& descriptor = *call_descriptors(call.operation).descriptor[0];
+  return path.empty() ? fmt::format("fd {}", descriptor.number) : fmt::format("fd {} {}", descriptor.number, path);
+}
+
+class Engine {
+ public:
+  Engine(const TraceHeader& header, NameSpace names, const ReplayRoots& roots, Target& target,
+         const EngineOptions& options, ReplayObserver* observer)
+      : roots_(roots),
+        target_(target),
+        options_(options),
+        observer_(observer),
+        model_(header, std::move(names)),
+        translator_(model_, roots_),
+        pace_(options.pace, target.now()),
+        compares_(target.facts().answers) {
+    report_.anchor = report_.end = target.now();
+  }
+
+  Result<ReplayReport> run(EventSource& source) {
+    while (true) {
+      IOTAPE_ASSIGN(Event * event, source.next());
+      if (event == nullptr) break;
+      if (report_.stopped || (options_.stop_requested && options_.stop_requested())) {
+        report_.stopped = true;
+        break;
+      }
+      if (auto* call = std::get_if<Syscall>(&event->body))
+        IOTAPE_TRY(take_call(event->id, *call));
+      else
+        IOTAPE_TRY(take_other(event->body));
+    }
+    IOTAPE_TRY(settle_all());
+    for (const ThreadKey thread : threads_.all()) IOTAPE_TRY(end_thread(thread));
+    report_.threads = started_;
+    report_.serialised = callers_.size() > 1;
+    report_.implausible_times = pace_.implausible();
+    if (!report_.adds_up())
+      return failure(ErrorCode::kCorrupt,
+                     fmt::format("replay lost count: {} issued + {} skipped is not {} calls; this is a bug of iotape",
+                                 report_.issued, report_.skipped_total(), report_.calls));
+    return std::move(report_);
+  }
+
+ private:
+  struct InFlight {  // a call submitted and not yet waited for
+    Syscall call;
+    EventId source;
+    Translation translation;
+    CallTargets targets;  // its path pointers are dead: only resolved, start and file may be used
+    Nanoseconds due;
+    ThreadKey thread;
+  };
+
+  // ---- threads ----
+
+  Result<void> start_target_thread(ReplayThread& thread, const ReplayThread* parent, std::uint64_t clone_flags,
+                                   ThreadKey key) {
+    ThreadStart start;
+    start.thread = thread.target;
+    start.privileged = thread.privileged;
+    if (parent != nullptr) {
+      start.parent = parent->target;
+      start.share_descriptors = (clone_flags & CLONE_FILES) != 0;
+      start.share_filesystem = (clone_flags & CLONE_FS) != 0;
+      start.share_memory = (clone_flags & CLONE_VM) != 0;
+    } else {
+      const ProcessDirectories& directories = model_.directories(key);
+      start.umask = directories.umask;
+      const auto inside = roots_.target_path(model_.names(), directories.working);
+      if (inside) {
+        start.working_directory = *inside;
+        thread.directory->working = directories.working;
+      }
+    }
+    ++started_;
+    return target_.start_thread(start);
+  }
+
+  // A thread met without its start having been recorded joins its process, or begins afresh.
+  Result<ReplayThread*> thread_of(ThreadKey key) {
+    if (ReplayThread* known = threads_.find(key)) return known;
+    const ReplayThread* sibling = threads_.sibling(key);
+    constexpr std::uint64_t kThreadFlags = CLONE_FILES | CLONE_FS | CLONE_VM;
+    if (sibling != nullptr) IOTAPE_TRY(settle_thread(sibling->target));
+    ReplayThread made = sibling != nullptr ? cloned(*sibling, kThreadFlags) : ReplayThread{};
+    made.target = threads_.next_target_thread();
+    made.last_end = target_.now();
+    made.last_end_recorded = latest_recorded_;
+    if (!privileges_.contains(key.process)) privileges_[key.process] = true;
+    made.privileged = privileges_[key.process];
+    IOTAPE_TRY(start_target_thread(made, sibling, sibling != nullptr ? kThreadFlags : 0, key));
+    return &threads_.add(key, std::move(made));
+  }
+
+  Result<void> take(const ProcessStart& start) {
+    latest_recorded_ = start.time;
+    ReplayThread* parent = start.already_running ? nullptr : threads_.find(start.parent);
+    if (parent == nullptr || threads_.find(start.thread) != nullptr) return {};  // started when it first does something
+    IOTAPE_TRY(settle_thread(parent->target));
+    ReplayThread child = cloned(*parent, start.clone_flags);
+    child.target = threads_.next_target_thread();
+    child.last_end = target_.now();
+    child.last_end_recorded = start.time;
+    privileges_[start.thread.process] = child.privileged;
+    IOTAPE_TRY(start_target_thread(child, parent, start.clone_flags, start.thread));
+    threads_.add(start.thread, std::move(child));
+    return {};
+  }
+
+  // exec closes what was marked so, and stops sharing the table.
+  Result<void> take(const ProcessExec& exec) {
+    ReplayThread* thread = threads_.find(exec.thread);
+    if (thread == nullptr) return {};
+    for (const ThreadKey other : threads_.of_process(exec.thread.process))
+      if (other != exec.thread) IOTAPE_TRY(end_thread(other));
+    if (threads_.shares_descriptors(*thread)) IOTAPE_TRY(unshare(exec.thread, CLONE_FILES));
+    thread = threads_.find(exec.thread);
+    std::vector<std::int32_t> closes;
+    for (const auto& [number, held] : *thread->handles)
+      if (held.close_on_exec && held.kind == HandleKind::kTarget && held.number >= 0) closes.push_back(held.number);
+    std::erase_if(*thread->handles, [](const auto& entry) { return entry.second.close_on_exec; });
+    thread->mappings = std::make_shared<MappingTable>();
+    return close_handles(*thread, std::move(closes));
+  }
+
+  // The target has no unshare: a thread with a copy takes the old one's place.
+  Result<void> unshare(ThreadKey key, std::uint64_t what) {
+    ReplayThread& old = *threads_.find(key);
+    IOTAPE_TRY(settle_thread(old.target));
+    const std::uint64_t kept = (CLONE_FILES | CLONE_FS | CLONE_VM) & ~what;
+    ReplayThread fresh = cloned(old, kept);
+    fresh.target = threads_.next_target_thread();
+    IOTAPE_TRY(start_target_thread(fresh, &old, kept, key));
+    IOTAPE_TRY(target_.end_thread(old.target));
+    threads_.add(key, std::move(fresh));
+    return {};
+  }
+
+  Result<void> take(const ProcessExit& exit) {
+    if (!exit.whole_process) return end_thread(exit.thread);
+    for (const ThreadKey thread : threads_.of_process(exit.thread.process)) IOTAPE_TRY(end_thread(thread));
+    return {};
+  }
+
+  Result<void> end_thread(ThreadKey key) {
+    ReplayThread* thread = threads_.find(key);
+    if (thread == nullptr) return {};
+    IOTAPE_TRY(settle_thread(thread->target));
+    IOTAPE_TRY(target_.end_thread(thread->target));
+    threads_.remove(key);
+    return {};
+  }
+
+  Result<void> take(const ProcessContext& context) {
+    privileges_[context.thread.process] = context.user == 0;
+    return {};
+  }
+
+  // A descriptor held before the recording: opened by its path, at its offset.
+  Result<void> take(const InheritedDescriptor& inherited) {
+    IOTAPE_ASSIGN(ReplayThread * thread, thread_of(inherited.thread));
+    Handle handle{HandleKind::kNotAFile, -1, inherited.close_on_exec, model_.names().find(inherited.descriptor.file)};
+    const FileKind kind = inherited.descriptor.file.kind;
+    if (!is_not_a_file(kind)) {
+      const auto inside = roots_.target_path(model_.names(), handle.file);
+      handle.kind = inside ? HandleKind::kTarget : HandleKind::kExternal;
+      if (handle.file == kNoFile) handle.kind = HandleKind::kLost;
+      if (inside) IOTAPE_TRY(reopen(*thread, *inside, inherited, handle));
+    }
+    (*thread->handles)[inherited.descriptor.number] = handle;
+    return {};
+  }
+
+  Result<void> reopen(ReplayThread& thread, const std::string& path, const InheritedDescriptor& inherited,
+                      Handle& handle) {
+    constexpr std::int64_t kOnlyWhenMade = O_CREAT | O_EXCL | O_TRUNC;
+    Open open;
+    open.path.bytes = path;
+    open.flags = inherited.flags & ~kOnlyWhenMade;
+    IOTAPE_ASSIGN(const OpOutcome opened, keep_house(thread, kOpenatNumber, std::move(open)));
+    if (!opened.ok()) return {};
+    handle.number = static_cast<std::int32_t>(opened.value);
+    if (inherited.offset == 0 || inherited.descriptor.file.kind == FileKind::kDirectory) return {};
+    Seek seek;
+    seek.descriptor.number = handle.number;
+    seek.offset = inherited.offset;
+    seek.whence = SEEK_SET;
+    IOTAPE_TRY(keep_house(thread, kLseekNumber, std::move(seek)));
+    return {};
+  }
+
+  template <typename Other>
+  Result<void> take(const Other&) {
+    return {};
+  }
+
+  Result<void> take_other(EventBody& event) {
+    model_.observe(event);
+    IOTAPE_TRY(std::visit([&](const auto& body) { return take(body); }, event));
+    return observer_ == nullptr ? Result<void>{} : observer_->other(event, target_.now());
+  }
+
+  // ---- calls of our own ----
+
+  Result<OpOutcome> keep_house(ReplayThread& thread, std::uint32_t number, Operation operation) {
+    IOTAPE_TRY(settle_thread(thread.target));
+    ++report_.housekeeping;
+    IOTAPE_TRY(target_.submit({thread.target, kHousekeepingCookie, number, std::move(operation), {}}));
+    while (true) {
+      IOTAPE_ASSIGN(Completion done, target_.next_completion());
+      if (done.cookie == kHousekeepingCookie) return done.outcome;
+      IOTAPE_TRY(complete(std::move(done)));
+    }
+  }
+
+  Result<void> close_handles(ReplayThread& thread, std::vector<std::int32_t> numbers) {
+    for (const std::int32_t number : numbers) {
+      Close close;
+      close.descriptor.number = number;
+      IOTAPE_TRY(keep_house(thread, kCloseNumber, close));
+    }
+    return {};
+  }
+
+  // ---- calls of the trace ----
+
+  Result<void> take_call(EventId id, Syscall& call) {
+    ++report_.calls;
+    callers_.insert(call.thread);
+    IOTAPE_ASSIGN(ReplayThread * thread, thread_of(call.thread));
+    IOTAPE_TRY(settle_thread(thread->target));
+    const CallTargets targets = model_.resolve(call);
+    Translation translation = translator_.translate(call, targets, *thread);
+    const Nanoseconds due = pace_.due(call.start, {thread->last_end_recorded, thread->last_end});
+    latest_recorded_ = std::max(latest_recorded_, call.start + call.duration);
+    if (translation.skipped != SkipReason::kIssued) return skip(id, call, targets, translation, due, *thread);
+    return issue(id, call, targets, std::move(translation), due, *thread);
+  }
+
+  Result<void> skip(EventId id, Syscall& call, const CallTargets& targets, const Translation& translation,
+                    Nanoseconds due, ReplayThread& thread) {
+    model_.apply(call, targets);
+    const ThreadKey key = call.thread;
+    auto closes = translator_.settle(call, translation, targets, nullptr, thread);
+    IOTAPE_TRY(close_handles(thread, std::move(closes)));
+    if (call.number == kUnshareNumber && call.outcome.ok())
+      if (const auto* process = std::get_if<ProcessCall>(&call.operation))
+        IOTAPE_TRY(unshare(key, static_cast<std::uint64_t>(process->flags) & (CLONE_FILES | CLONE_FS)));
+    return tell_skipped(id, call, translation.skipped, due);
+  }
+
+  Result<void> tell_skipped(EventId id, Syscall& call, SkipReason reason, Nanoseconds due) {
+    ++report_.skipped[static_cast<std::size_t>(reason)];
+    ++report_.by_number[call.number].skipped;
+    if (observer_ == nullptr) return {};
+    call.start = target_.now();
+    call.replay = ReplayRecord{id, options_.pace.kind == PaceKind::kAsap ? call.start : due, call.outcome, reason};
+    call.duration = call.blocked = {};
+    return observer_->call(call);
+  }
+
+  // Long sleeps are cut up so that a stop request is seen; the last part is the target's, which is precise.
+  void wait_until_near(Nanoseconds due) {
+    while (options_.wait && due - target_.now() > kWaitMargin + kWaitStep) {
+      if (options_.stop_requested && options_.stop_requested()) return;
+      options_.wait(kWaitStep);
+    }
+  }
+
+  Result<void> issue(EventId id, Syscall& call, const CallTargets& targets, Translation translation, Nanoseconds due,
+                     ReplayThread& thread) {
+    wait_until_near(due);
+    const TargetThread target_thread = thread.target;
+    const bool waits = may_wait(call) && call.blocked.value > 0;
+    TargetCall out{target_thread, id.value, translation.number, std::move(translation.operation), due};
+    thread.in_flight = true;
+    in_flight_[target_thread.value] = InFlight{std::move(call), id, std::move(translation), targets, due, {}};
+    in_flight_[target_thread.value].thread = in_flight_[target_thread.value].call.thread;
+    IOTAPE_TRY(target_.submit(std::move(out)));
+    if (waits) return {};
+    return settle_thread(target_thread);
+  }
+
+  // Waits until the thread's call has completed; others that complete meanwhile are taken.
+  Result<void> settle_thread(TargetThread thread) {
+    while (in_flight_.contains(thread.value)) {
+      IOTAPE_ASSIGN(Completion done, target_.next_completion());
+      if (done.thread != thread) ++report_.overtaken;
+      IOTAPE_TRY(complete(std::move(done)));
+    }
+    return {};
+  }
+  Result<void> settle_all() {
+    while (!in_flight_.empty()) {
+      IOTAPE_ASSIGN(Completion done, target_.next_completion());
+      IOTAPE_TRY(complete(std::move(done)));
+    }
+    return {};
+  }
+
+  Result<void> complete(Completion done) {
+    auto node = in_flight_.extract(done.thread.value);
+    if (node.empty()) return failure(ErrorCode::kIo, "the target completed a call nobody submitted");
+    InFlight& flight = node.mapped();
+    Syscall& call = flight.call;
+    ReplayThread& thread = *threads_.find(flight.thread);
+    thread.in_flight = false;
+    CallTargets targets = std::move(flight.targets);
+    targets.paths = call_paths(call);
+    targets.descriptors = call_descriptors(call.operation);
+    const bool issued = done.skipped == SkipReason::kIssued;
+    if (!issued) flight.translation.skipped = done.skipped;
+    model_.apply(call, targets);
+    const auto closes = translator_.settle(call, flight.translation, targets, issued ? &done.outcome : nullptr, thread);
+    if (issued) count(flight, done, targets, thread);
+    const EventId source = flight.source;
+    // As fast as possible, a call is due when its turn comes.
+    const Nanoseconds due = options_.pace.kind == PaceKind::kAsap ? done.start : flight.due;
+    IOTAPE_TRY(close_handles(thread, closes));
+    if (!issued) return tell_skipped(source, call, done.skipped, due);
+    return tell_issued(source, call, done, due);
+  }
+
+  void count(const InFlight& flight, const Completion& done, const CallTargets& targets, ReplayThread& thread) {
+    const Syscall& call = flight.call;
+    CallTally& tally = report_.by_number[call.number];
+    ++report_.issued;
+    ++tally.issued;
+    tally.latency->add(done.end - done.start);
+    tally.recorded_time += call.duration;
+    if (options_.pace.kind != PaceKind::kAsap) report_.lateness->add(done.start - flight.due);
+    report_.end = std::max(report_.end, done.end);
+    report_.adjusted += done.adjusted ? 1 : 0;
+    report_.interrupted_calls += done.interrupted ? 1 : 0;
+    thread.last_end = done.end;
+    thread.last_end_recorded = call.start + call.duration;
+    const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(done.outcome.value, 0));
+    if (done.outcome.ok() && std::holds_alternative<Read>(call.operation)) report_.bytes_read += bytes;
+    if (done.outcome.ok() && std::holds_alternative<Write>(call.operation)) report_.bytes_written += bytes;
+    if (compares_) compare(flight, done, targets, tally);
+  }
+
+  void compare(const InFlight& flight, const Completion& done, const CallTargets& targets, CallTally& tally) {
+    const Agreement agreement = compare_outcomes(flight.call, done.outcome);
+    if (agreement == Agreement::kSame) return;
+    if (agreement == Agreement::kUnsupported) {
+      ++report_.unsupported;
+      ++tally.unsupported;
+    } else {
+      ++report_.mismatches;
+      ++tally.mismatched;
+    }
+    if (report_.first_mismatches.size() < kListedMismatches)
+      report_.first_mismatches.push_back({flight.source, flight.call.number, flight.call.outcome, done.outcome,
+                                          subject_of(flight.call, targets, model_.names())});
+  }
+
+  Result<void> tell_issued(EventId source, Syscall& call, const Completion& done, Nanoseconds due) {
+    if (observer_ == nullptr) return {};
+    call.replay = ReplayRecord{source, due, call.outcome, SkipReason::kIssued};
+    call.outcome = done.outcome;
+    call.start = done.start;
+    call.duration = done.end - done.start;
+    call.blocked = {};
+    call.unfinished = false;
+    return observer_->call(call);
+  }
+
+  const ReplayRoots& roots_;
+  Target& target_;
+  const EngineOptions& options_;
+  ReplayObserver* observer_;
+  TraceModel model_;
+  CallTranslator translator_;
+  Pace pace_;
+  bool compares_;
+  ReplayThreads threads_;
+  std::map<ProcessId, bool> privileges_;
+  std::map<std::uint32_t, InFlight> in_flight_;  // by target thread
+  std::set<ThreadKey> callers_;
+  std::uint64_t started_ = 0;
+  Nanoseconds latest_recorded_;
+  ReplayReport report_;
+};
+
+}  // namespace
+
+Result<ReplayReport> run_replay_pass(EventSource& source, NameSpace names, const ReplayRoots& roots, Target& target,
+                                     const EngineOptions& options, ReplayObserver* observer) {
+  roots.mark(names);
+  return Engine(source.header(), std::move(names), roots, target, options, observer).run(source);
+}
+
+}  // namespace iotape

@@ -1,0 +1,26 @@
+#include "replayer/engine/replay_report.h"
+
+#include <numeric>
+
+namespace iotape {
+
+std::uint64_t ReplayReport::skipped_total() const {
+  return std::accumulate(skipped.begin(), skipped.end(), std::uint64_t{0});
+}
+
+bool ReplayReport::diverged(bool strict) const {
+  if (mismatches > 0 || interrupted_calls > 0) return true;
+  if (!strict) return false;
+  return unsupported > 0 || adjusted > 0 || skipped[static_cast<std::size_t>(SkipReason::kLostHandle)] > 0 ||
+         skipped[static_cast<std::size_t>(SkipReason::kUnresolvedPath)] > 0 ||
+         skipped[static_cast<std::size_t>(SkipReason::kRefused)] > 0;
+}
+
+std::string_view skip_reason_name(SkipReason reason) {
+  static constexpr std::array<std::string_view, kSkipReasonCount> kNames = {
+      "issued",      "not_a_file",  "external", "not_replayable", "process_only",
+      "memory_only", "lost_handle", "refused",  "unresolved_path"};
+  return kNames[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace iotape
