@@ -13,6 +13,7 @@
 #include "format/base/command.h"
 #include "format/commands.h"
 #include "recorder/commands.h"
+#include "replayer/command/replay.h"
 #include "replayer/commands.h"
 #include "traces/workload/commands.h"
 
@@ -21,11 +22,15 @@ namespace {
 using iotape::Command;
 using iotape::Terminal;
 
+// A replay records itself where it can; replayer/ does not know recorder/, so the two meet here.
+int replay_command(iotape::CommandCall& call) { return iotape::run_replay(call, iotape::SelfRecorderFactory{}); }
+
 std::vector<Command> all_commands() {
   std::vector<Command> all;
   for (const auto room : {iotape::recorder_commands(), iotape::format_commands(), iotape::replayer_commands(),
                           iotape::analysis_commands(), iotape::workload_commands()})
     all.insert(all.end(), room.begin(), room.end());
+  all.push_back({"replay", "repeat a trace on another filesystem and compare the outcomes", replay_command});
   return all;
 }
 

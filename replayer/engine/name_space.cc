@@ -1,7 +1,6 @@
 #include "replayer/engine/name_space.h"
 
 #include <algorithm>
-#include <deque>
 
 namespace iotape {
 namespace {
@@ -168,40 +167,34 @@ void NameSpace::exchange(FileIndex from, std::string_view from_name, FileIndex t
 struct NameSpace::Walk {
   const ResolveRequest& request;
   Resolution result;
-  FileIndex current;             // the directory reached so far
-  std::deque<std::string> rest;  // components still to walk
+  FileIndex current;      // the directory reached so far
+  std::string_view rest;  // still to walk; in the request's bytes, or in expanded once a link was followed
+  std::string expanded;
   int links = 0;
 };
 
 namespace {
 
-void push_components(std::deque<std::string>& rest, std::string_view bytes) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t slash = std::min(bytes.find('/', at), bytes.size());
-    if (slash > at) parts.emplace_back(bytes.substr(at, slash - at));
-    at = slash + 1;
-  }
-  rest.insert(rest.begin(), parts.begin(), parts.end());
-}
-
-std::string joined(const std::deque<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : "/") + part;
-  return all;
+std::string_view without_slashes_around(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path;
 }
 
 }  // namespace
 
 bool NameSpace::follow(Walk& walk, FileIndex link, bool last) {
-  const std::string target = *record(link).current_link_target;
+  const std::string& target = *record(link).current_link_target;
   if (++walk.links > kMaximumLinks) return walk.result.loop = true, false;
   if (target.starts_with('/')) {
     walk.current = walk.request.process_root;
     walk.result.absolute_link = true;
   }
   if (last && target.ends_with('/')) walk.result.trailing_slash = true;
-  push_components(walk.rest, target);
+  std::string expanded = target;
+  if (!last) expanded.append("/").append(walk.rest);
+  walk.expanded = std::move(expanded);
+  walk.rest = without_slashes_around(walk.expanded);
   return true;
 }
 
@@ -236,17 +229,17 @@ bool NameSpace::step(Walk& walk, std::string_view component, bool last) {
 }
 
 Resolution NameSpace::resolve(const ResolveRequest& request) {
-  Walk walk{request, {}, request.start, {}, 0};
+  Walk walk{request, {}, request.start, {}, {}, 0};
   if (request.bytes.starts_with('/')) walk.current = request.process_root;
   if (walk.current == kNoFile) return walk.result;
   walk.result.trailing_slash = request.bytes.ends_with('/');
-  push_components(walk.rest, request.bytes);
+  walk.rest = without_slashes_around(request.bytes);
   while (!walk.rest.empty()) {
-    const std::string component = std::move(walk.rest.front());
-    walk.rest.pop_front();
-    if (step(walk, component, walk.rest.empty())) continue;
-    walk.rest.push_front(component);
-    walk.result.unresolved = joined(walk.rest);
+    const std::string_view here = walk.rest;
+    const std::size_t slash = std::min(here.find('/'), here.size());
+    walk.rest = without_slashes_around(here.substr(slash));
+    if (step(walk, here.substr(0, slash), walk.rest.empty())) continue;
+    walk.result.unresolved = here;
     break;
   }
   walk.result.directory = walk.current;

@@ -103,9 +103,15 @@ FileIndex TraceModel::locate(const Location& location) {
   if (!location.path.starts_with('/') || location.deleted) return names_.find_or_float(location.file);
   const FileKind kind = location.file.known() ? location.file.kind : FileKind::kDirectory;
   const Resolution place = names_.resolve({.bytes = location.path, .follow_last = false, .create_directories = true});
-  if (place.name.empty()) return place.file;
+  if (place.name.empty()) return identified(place.file, location.file);
   if (!location.file.known()) return names_.place(location.path, kind);
   return names_.bind(place.directory, place.name, location.file, Origin::kExisted);
+}
+
+// The top directory, and others met as "." or "..", have no name to be bound by.
+FileIndex TraceModel::identified(FileIndex file, const FileReference& reference) {
+  if (file != kNoFile && reference.known() && names_.find(reference) == kNoFile) names_.identify(file, reference);
+  return file;
 }
 
 FileIndex TraceModel::locate_state(const FileState& state) {
@@ -114,7 +120,7 @@ FileIndex TraceModel::locate_state(const FileState& state) {
   if (directory == kNoFile || name.empty()) {
     if (!state.path.starts_with('/')) return names_.find(state.file);
     const Resolution place = names_.resolve({.bytes = state.path, .follow_last = false, .create_directories = true});
-    if (place.name.empty()) return place.file;
+    if (place.name.empty()) return identified(place.file, state.file);
     directory = place.directory;
     name = place.name;
   }
@@ -257,8 +263,7 @@ struct TraceModel::Applier {
       file = created(at(0), op.opened);
     } else if (at(0).name.empty()) {
       file = at(0).file;
-      if (file != kNoFile && op.opened.known() && !names().record(file).reference.identity.inode.value)
-        names().identify(file, op.opened);
+      model.identified(file, op.opened);
     } else {
       if (exists(at(0), op.opened.kind) == kNoFile) return;
       file = names().bind(at(0).directory, at(0).name, op.opened, Origin::kExisted);

@@ -53,6 +53,7 @@ class TraceModel {
   void take_mount(const MountInfo& mount);
   void take_context(const ProcessContext& context);
   void take_start(const ProcessStart& start);
+  FileIndex identified(FileIndex file, const FileReference& reference);
   FileIndex locate(const Location& location);
   FileIndex locate_state(const FileState& state);
   FileIndex path_start(const PathArgument& path, ThreadKey thread);

@@ -1,0 +1,260 @@
+#include "replayer/command/replay.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+
+#include "format/base/units.h"
+#include "replayer/command/replay_options.h"
+#include "replayer/command/replay_summary.h"
+#include "replayer/engine/result_trace.h"
+
+namespace iotape {
+namespace {
+
+constexpr mode_t kTraceMode = 0600;
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// SIGINT and SIGTERM end a replay between two calls, with its report; asked for rather than handled, so that no state
+// is shared with a handler. A second one ends the program at once.
+class StopRequests {
+ public:
+  StopRequests() {
+    ::sigemptyset(&signals_);
+    ::sigaddset(&signals_, SIGINT);
+    ::sigaddset(&signals_, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~StopRequests() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  StopRequests(const StopRequests&) = delete;
+  StopRequests& operator=(const StopRequests&) = delete;
+
+  bool seen() {
+    constexpr std::uint32_t kAskEvery = 64;  // a system call; not before every call
+    if (seen_ || asked_++ % kAskEvery != 0) return seen_;
+    return seen_now();
+  }
+  bool seen_now() {
+    const timespec at_once{};
+    if (!seen_ && ::sigtimedwait(&signals_, nullptr, &at_once) > 0) {
+      seen_ = true;
+      ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    }
+    return seen_;
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+  std::uint32_t asked_ = 0;
+  bool seen_ = false;
+};
+
+void sleep_for(Nanoseconds duration) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const timespec time{duration.value / kSecond, duration.value % kSecond};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+Result<FileDescriptor> create_result_file(const std::string& path, bool force) {
+  if (path == "-") return FileDescriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
+  FileDescriptor file(::open(path.c_str(), flags, kTraceMode));
+  if (!file && errno == EEXIST)
+    return failure(ErrorCode::kUsage, fmt::format("{} exists; --force overwrites it, -o names another", path));
+  if (!file) return system_failure("creating " + path, errno);
+  return file;
+}
+
+class ReplayRun {
+ public:
+  ReplayRun(const Terminal& terminal, ReplayOptions options, const SelfRecorderFactory& make_recorder)
+      : terminal_(terminal),
+        options_(std::move(options)),
+        make_recorder_(make_recorder),
+        open_(open_trace_file(options_.trace)) {}
+
+  Result<int> run() {
+    IOTAPE_TRY(survey());
+    if (options_.dry_run) return rehearse();
+    for (std::uint32_t pass = 0; pass < options_.loops; ++pass) {
+      IOTAPE_TRY(run_pass(pass));
+      if (report_.stopped) break;
+    }
+    return conclude();
+  }
+
+ private:
+  [[nodiscard]] ReplaySummary summary() const {
+    return {options_,           survey_,           roots_,       tree_.summary, &report_,
+            facts_.description, facts_.filesystem, facts_.notes, walls_,        options_.result};
+  }
+
+  Result<void> survey() {
+    IOTAPE_ASSIGN(auto source, open_());
+    IOTAPE_ASSIGN(survey_, survey_trace(*source, options_.pace.longest_gap));
+    if (survey_.calls == 0)
+      return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", options_.trace));
+    if (options_.strict) IOTAPE_TRY(refuse_damage());
+    IOTAPE_ASSIGN(roots_, choose_roots(survey_, {options_.mappings, options_.external}));
+    if (roots_.all().empty())
+      return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
+    tree_ = build_initial_tree(survey_, roots_);
+    print_plan(terminal_, summary());
+    return {};
+  }
+
+  Result<void> refuse_damage() const {
+    const ReadReport& read = survey_.read_report;
+    std::uint64_t lost = 0;
+    for (std::size_t cause = 0; cause < read.losses.size(); ++cause)
+      if (counts_as_lost(static_cast<LossCause>(cause))) lost += read.losses[cause];
+    if (read.whole() && lost == 0) return {};
+    return failure(ErrorCode::kCorrupt,
+                   fmt::format("{} is {}; without --strict it is replayed as far as it goes", options_.trace,
+                               !read.whole() ? "damaged or interrupted" : "lossy"));
+  }
+
+  // Every decision of a replay, against a target that answers at once and touches nothing.
+  Result<int> rehearse() {
+    TargetSpec nothing;
+    nothing.kind = "null";
+    IOTAPE_ASSIGN(auto target, make_target(nothing, {}));
+    IOTAPE_ASSIGN(auto source, open_());
+    IOTAPE_ASSIGN(report_, run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target, {}, nullptr));
+    facts_.description = options_.target.text();
+    if (options_.json)
+      fmt::print(terminal_.out, "{}\n", summary_json(summary()));
+    else
+      print_dry_run(terminal_, summary());
+    if (!terminal_.quiet)
+      fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT\n", options_.trace, options_.target_text);
+    return kExitOk;
+  }
+
+  // A directory that was empty before the first pass is emptied for the next.
+  Result<void> empty_directory() const {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(options_.target.place, error)) {
+      std::filesystem::remove_all(entry.path(), error);
+      if (error) break;
+    }
+    if (error) return system_failure("emptying " + options_.target.place + " for the next pass", error.value());
+    return {};
+  }
+
+  Result<void> run_pass(std::uint32_t pass) {
+    if (pass > 0 && options_.target.kind == "dir") IOTAPE_TRY(empty_directory());
+    IOTAPE_ASSIGN(auto target, make_target(options_.target, options_.target_options));
+    if (options_.target_options.tree == TreePolicy::kPrepare) IOTAPE_TRY(target->prepare(tree_.nodes, progress()));
+    if (options_.cold) IOTAPE_TRY(target->make_cold());
+    const bool last = pass + 1 == options_.loops;
+    std::unique_ptr<ResultTrace> result;
+    if (last && !options_.result.empty()) {
+      IOTAPE_ASSIGN(result, create_result(*target));
+    }
+    IOTAPE_ASSIGN(auto source, open_());
+    IOTAPE_ASSIGN(report_, run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target,
+                                           engine_options(target->facts().clock), result.get()));
+    IOTAPE_TRY(target->finish(options_.final_sync));
+    walls_.push_back(target->now() - report_.anchor);
+    facts_ = target->facts();
+    if (result) IOTAPE_TRY(result->finish(report_, survey_.losses));
+    return {};
+  }
+
+  [[nodiscard]] PrepareProgress progress() const {
+    if (!terminal_.err_is_terminal || terminal_.quiet) return {};
+    return [this](std::uint64_t done) {
+      fmt::print(terminal_.err, "\rpreparing {} of {} ", format_count(done), format_count(tree_.nodes.size()));
+      if (done >= tree_.nodes.size()) fmt::print(terminal_.err, "\r\x1b[K");
+      std::fflush(terminal_.err);
+    };
+  }
+
+  EngineOptions engine_options(ClockKind clock) {
+    EngineOptions engine;
+    engine.pace = options_.pace;
+    engine.stop_requested = [this] { return stop_.seen(); };
+    if (clock != ClockKind::kVirtual)
+      engine.wait = [this](Nanoseconds step) {
+        if (!stop_.seen_now()) sleep_for(step);
+      };
+    return engine;
+  }
+
+  Result<std::unique_ptr<ResultTrace>> create_result(Target& target) {
+    IOTAPE_ASSIGN(auto file, create_result_file(options_.result, options_.force));
+    std::unique_ptr<SelfRecorder> recorder;
+    if (make_recorder_ && target.facts().device) {
+      auto made = make_recorder_();
+      if (made)
+        recorder = std::move(*made);
+      else if (!terminal_.quiet)
+        fmt::print(terminal_.err, "the result will hold calls only: {}\n", made.error().message);
+    }
+    ResultOptions result;
+    result.command = fmt::format("replay {} {} --pace {} --order strict{}", file_name(options_.trace),
+                                 options_.target.kind, options_.pace_text, options_.cold ? " --cold" : "");
+    result.cold = options_.cold;
+    result.notes = notes();
+    return ResultTrace::create(std::move(file), survey_.header, target, result, std::move(recorder));
+  }
+
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (const ReplayRoot& root : roots_.all())
+      notes.push_back(fmt::format("map {}={}", root.from, root.to.empty() ? "/" : root.to));
+    if (survey_.threads_with_calls > 1)
+      notes.push_back(fmt::format("latencies are serialised: calls of {} threads were issued one after the other",
+                                  survey_.threads_with_calls));
+    if (!survey_.read_report.whole()) notes.emplace_back("the recording is damaged or interrupted");
+    return notes;
+  }
+
+  Result<int> conclude() {
+    if (options_.json)
+      fmt::print(terminal_.out, "{}\n", summary_json(summary()));
+    else
+      print_summary(terminal_, summary());
+    if (!terminal_.quiet) {
+      if (options_.result.empty())
+        fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT keeps the replay as a trace\n", options_.trace,
+                   options_.target_text);
+      else
+        fmt::print(terminal_.err, "next: iotape compare {} {}\n", options_.trace, options_.result);
+    }
+    if (report_.stopped) return kExitInterrupted;
+    return report_.diverged(options_.strict) ? kExitDiverged : kExitOk;
+  }
+
+  const Terminal& terminal_;
+  ReplayOptions options_;
+  const SelfRecorderFactory& make_recorder_;
+  EventSourceOpener open_;
+  StopRequests stop_;
+  SurveyResult survey_;
+  ReplayRoots roots_;
+  BuiltTree tree_;
+  ReplayReport report_;
+  TargetFacts facts_;
+  std::vector<Nanoseconds> walls_;
+};
+
+}  // namespace
+
+int run_replay(CommandCall& call, const SelfRecorderFactory& make_recorder) {
+  int status = kExitOk;
+  auto options = parse_replay_options(call, status);
+  if (!options) return status;
+  const auto done = ReplayRun(*call.terminal, std::move(*options), make_recorder).run();
+  return done ? *done : report_error(*call.terminal, "replay", done.error());
+}
+
+}  // namespace iotape
