@@ -163,6 +163,7 @@ struct CallTranslator::Translator {
     if (argument.state == TextState::kNull || (argument.state == TextState::kPresent && argument.bytes.empty()))
       return bare_directory(argument, index);
     if (argument.state != TextState::kPresent) return skip(SkipReason::kUnresolvedPath);
+    if (proc_descriptor(argument.bytes) >= 0) return path_of_descriptor(argument);
     const Resolution& place = targets.resolved[index];
     if (place.directory == kNoFile) return skip(SkipReason::kUnresolvedPath);
     if (!owner.roots_.contains(names(), place.directory))
@@ -172,6 +173,15 @@ struct CallTranslator::Translator {
     std::string tail = place.unresolved.empty() ? place.name : place.unresolved;
     if (place.trailing_slash) tail.push_back('/');
     rewrite(argument, place.directory, tail);
+  }
+
+  // /proc/self/fd/N, as the C library spells fchmodat on a descriptor opened with O_PATH: a target has no /proc.
+  void path_of_descriptor(PathArgument& argument) const {
+    const Handle* held = handle(proc_descriptor(argument.bytes));
+    if (held == nullptr) return skip(SkipReason::kLostHandle);
+    if (held->kind != HandleKind::kTarget) return skip(reason_of(held->kind));
+    if (held->file == kNoFile) return skip(SkipReason::kUnresolvedPath);
+    rewrite(argument, held->file, "");
   }
 
   // Relative to a directory the target knows by the same handle, and staying inside: the bytes mean the same there.

@@ -1,5 +1,7 @@
 #include "replayer/engine/name_space.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace iotape {
@@ -7,6 +9,20 @@ namespace {
 
 constexpr int kMaximumLinks = 40;  // as the kernel allows
 constexpr int kMaximumDepth = 100'000;
+
+// Where directories lie of which only the identity was seen: a recording may tell the working directory by its inode
+// alone. They keep a place of their own, outside of which ".." leads, until a call shows where they are.
+constexpr std::string_view kUnplaced = "(unplaced)";
+
+std::string unplaced_name(const FileIdentity& identity) {
+  return fmt::format("{}-{}-{}", identity.device.value, identity.subvolume, identity.inode.value);
+}
+
+// stat(2) shows no generation, so a zero one may stand for any.
+bool same_apart_from_generation(const FileIdentity& a, const FileIdentity& b) {
+  return a.device == b.device && a.inode == b.inode && a.subvolume == b.subvolume &&
+         (a.generation == 0 || b.generation == 0 || a.generation == b.generation);
+}
 
 }  // namespace
 
@@ -27,6 +43,13 @@ FileIndex NameSpace::find(const FileReference& reference) const {
 FileIndex NameSpace::find_or_float(const FileReference& reference) {
   if (!reference.known()) return kNoFile;
   if (const FileIndex known = find(reference); known != kNoFile) return known;
+  if (reference.kind == FileKind::kDirectory) {
+    FileIndex shelf = child(kTopDirectory, kUnplaced);
+    if (shelf == kNoFile) shelf = add(kTopDirectory, kUnplaced, FileKind::kDirectory, Origin::kExisted);
+    const FileIndex made = add(shelf, unplaced_name(reference.identity), FileKind::kDirectory, Origin::kExisted);
+    set_reference(made, reference);
+    return made;
+  }
   const FileIndex made{static_cast<std::uint32_t>(files_.size())};
   files_.emplace_back();
   set_reference(made, reference);
@@ -89,6 +112,13 @@ FileIndex NameSpace::bind(FileIndex directory, std::string_view name, const File
     if (origin == Origin::kExisted) mark_existed(here);
     return here;
   }
+  if (here != kNoFile && record(here).reference.known() && find(record(here).reference) == here &&
+      same_apart_from_generation(record(here).reference.identity, reference.identity)) {
+    if (reference.identity.generation != 0 || record(here).reference.identity.generation == 0)
+      set_reference(here, reference);
+    if (origin == Origin::kExisted) mark_existed(here);
+    return here;
+  }
   const FileIndex known = find(reference);
   if (known != kNoFile && known != here) return join(directory, name, known, here, origin);
   FileIndex file = here;
@@ -135,7 +165,14 @@ FileIndex NameSpace::join(FileIndex directory, std::string_view name, FileIndex 
     return known;
   }
   if (!placeless && record(known).directory()) remove_entry(record(known).parent, record(known).name);
+  const FileIndex shelf = child(kTopDirectory, kUnplaced);
+  const bool unplaced = shelf != kNoFile && record(known).initial_parent == shelf;
   set_entry(directory, name, known);
+  if (unplaced) {  // now it is known where it was all the time
+    record(known).origin = Origin::kUnknown;
+    mark_existed(known);
+  }
+  if (unplaced && here_origin == Origin::kCreated) mark_created(known);
   if (existed) mark_existed(known);
   return known;
 }

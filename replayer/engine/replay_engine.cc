@@ -237,6 +237,7 @@ class Engine {
 
   Result<void> take_other(EventBody& event) {
     model_.observe(event);
+    latest_recorded_ = std::max(latest_recorded_, event_time(event));
     IOTAPE_TRY(std::visit([&](const auto& body) { return take(body); }, event));
     return observer_ == nullptr ? Result<void>{} : observer_->other(event, target_.now());
   }
@@ -268,9 +269,11 @@ class Engine {
   Result<void> take_call(EventId id, Syscall& call) {
     ++report_.calls;
     callers_.insert(call.thread);
+    if (report_.calls == 1) latest_recorded_ = call.start;  // what came before the first call is not thinking
+    // First, since it may tell the working directory a new thread starts in.
+    const CallTargets targets = model_.resolve(call);
     IOTAPE_ASSIGN(ReplayThread * thread, thread_of(call.thread));
     IOTAPE_TRY(settle_thread(thread->target));
-    const CallTargets targets = model_.resolve(call);
     Translation translation = translator_.translate(call, targets, *thread);
     const Nanoseconds due = pace_.due(call.start, {thread->last_end_recorded, thread->last_end});
     latest_recorded_ = std::max(latest_recorded_, call.start + call.duration);

@@ -115,8 +115,15 @@ FileIndex TraceModel::identified(FileIndex file, const FileReference& reference)
 }
 
 FileIndex TraceModel::locate_state(const FileState& state) {
-  FileIndex directory = names_.find(state.parent);
+  FileIndex directory = state.name.empty() ? kNoFile : names_.find_or_float(state.parent);
   std::string name = state.name;
+  if (directory != kNoFile && name.find('/') != std::string::npos) {  // as the call spelt it, relative to the parent
+    const Resolution place =
+        names_.resolve({.start = directory, .bytes = name, .follow_last = false, .create_directories = true});
+    if (place.name.empty()) return identified(place.file, state.file);
+    directory = place.directory;
+    name = place.name;
+  }
   if (directory == kNoFile || name.empty()) {
     if (!state.path.starts_with('/')) return names_.find(state.file);
     const Resolution place = names_.resolve({.bytes = state.path, .follow_last = false, .create_directories = true});
@@ -164,7 +171,13 @@ FileIndex TraceModel::path_start(const PathArgument& path, ThreadKey thread) {
   if (path.directory.number == kAtCurrentDirectory) {
     const FileIndex seen = names_.find(path.directory.file);
     if (seen != kNoFile) return directories.working = seen;
-    if (directories.working == kNoFile) directories.working = names_.find_or_float(path.directory.file);
+    if (!path.directory.file.known()) return directories.working;
+    const bool unnamed = directories.working != kNoFile &&
+                         !(names_.find(names_.record(directories.working).reference) == directories.working);
+    if (unnamed)
+      names_.identify(directories.working, path.directory.file);  // entered by name a moment ago
+    else
+      directories.working = names_.find_or_float(path.directory.file);
     return directories.working;
   }
   return names_.find_or_float(path.directory.file);

@@ -95,7 +95,11 @@ class Surveyor {
       if (place.directory == kNoFile || link_source) continue;
       const bool directory_itself =
           place.file != kNoFile && names().record(place.file).directory() && !changes_names(call);
-      add_use(result_.changes, directory_itself ? place.file : place.directory);
+      FileIndex holder = directory_itself ? place.file : place.directory;
+      const bool bare = place.name.empty() && !directory_itself;  // utimensat(fd, NULL) names the file itself
+      if (bare && place.file != kNoFile) holder = names().record(place.file).parent;
+      if (holder == kNoFile) continue;
+      add_use(result_.changes, holder);
       counted = true;
     }
     for (std::size_t i = 0; i < targets.descriptors.count && targets.paths.count == 0; ++i) {

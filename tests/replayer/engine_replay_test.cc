@@ -188,6 +188,65 @@ TEST(Engine, AbsoluteSymbolicLinksAreFollowedInsideTheTarget) {
   EXPECT_EQ(run.target.of<SymbolicLink>()[0].target.bytes, "/mnt/work/real");
 }
 
+TEST(Engine, ADescriptorNamedThroughProcIsFoundInTheTarget) {
+  TraceBuilder trace;
+  trace.mount(DeviceId(21), "/proc", "proc");
+  trace.mkdir(trace.here("d"));
+  trace.open(trace.here("d"), O_PATH, 4, directory_of(90));
+  trace.call(90, ChangeModePath{at("/proc/self/fd/4", kAtCurrentDirectory, directory_of(kCwdInode)), 0700, 0});
+  const Replayed run(trace);
+  ASSERT_EQ(run.target.of<ChangeModePath>().size(), 1U);
+  EXPECT_EQ(run.target.of<ChangeModePath>()[0].path.bytes, "/d");
+}
+
+TEST(Engine, AWorkingDirectoryKnownByItsInodeAloneIsARoot) {
+  TraceBuilder trace;
+  trace.events.pop_back();  // the context: no path was recorded
+  trace.open(trace.here("../archive"), O_RDONLY, 3, regular_of(7));
+  trace.mkdir(trace.here("src"));
+  trace.open(trace.here("src/f"), O_CREAT | O_EXCL, 4, regular_of(8));
+  trace.unlink(trace.here("old"));
+  const Replayed run(trace);
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/old"));
+  EXPECT_EQ(run.skipped(SkipReason::kExternal), 1U);
+  EXPECT_EQ(run.target.of<Open>()[0].path.bytes, "src/f");
+}
+
+TEST(Engine, AStatResultWithoutAGenerationIsTheSameFile) {
+  TraceBuilder trace;
+  FileReference with_generation = directory_of(10);
+  with_generation.identity.generation = 77;
+  FileState state;
+  state.source = StateSource::kStatCall;
+  state.file = directory_of(10);
+  state.parent = directory_of(kCwdInode);
+  state.name = "d6";
+  trace.events.emplace_back(state);
+  trace.open(trace.here("d6"), O_RDONLY | O_DIRECTORY, 3, with_generation);
+  trace.unlink(at("x", 3, with_generation));
+  trace.events.emplace_back(state);
+  trace.unlink(trace.here("d6"), AT_REMOVEDIR);
+  const Replayed run(trace);
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/d6", "/d6/x"));
+}
+
+TEST(Engine, AStateNamesItsFileAsTheCallDid) {
+  TraceBuilder trace;
+  FileState state;
+  state.source = StateSource::kFirstTouch;
+  state.file = regular_of(11);
+  state.parent = directory_of(kCwdInode);
+  state.name = "a/b/file";
+  state.size = 12;
+  trace.events.emplace_back(state);
+  trace.time += Nanoseconds(1000);
+  trace.open(trace.here("a/b/file"), O_WRONLY | O_TRUNC, 3, regular_of(11));
+  trace.unlink(trace.here("z"));
+  const Replayed run(trace);
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/z", "/a/b", "/a/b/file"));
+  EXPECT_EQ(run.node("/a/b/file")->size, 12U);
+}
+
 TEST(Engine, PathsThatLeaveTheRootAndComeBackAreRewritten) {
   TraceBuilder trace;
   trace.unlink(trace.here("../work/file"));
