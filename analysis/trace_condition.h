@@ -1,0 +1,34 @@
+// TraceCondition: how far a trace can be trusted. Every figure and picture carries it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/event.h"
+#include "format/trace_header.h"
+#include "format/trace_reader.h"
+
+namespace iotape {
+
+struct TraceCondition {
+  bool interrupted = false;       // the file was not closed
+  std::uint64_t damaged = 0;      // places in the file that could not be read
+  std::uint64_t lost = 0;         // calls and requests that are missing
+  LossCounts losses{};            // by cause
+  std::vector<Loss> loss_events;  // when; at most kMaximumLossEvents, the rest widen the last one
+  std::uint64_t not_captured = 0;
+  std::vector<MissingHook> missing_hooks;
+  bool serialised = false;  // a strict replay of several processes: latencies are not those of a parallel run
+  static constexpr std::size_t kMaximumLossEvents = 1000;
+
+  void add(const Loss& loss);
+  // Takes over what the reader knows at the end of a file.
+  void finish(const TraceHeader& header, const ReadReport& report);
+
+  [[nodiscard]] bool complete() const { return !interrupted && damaged == 0 && lost == 0; }
+  // "complete", or "INCOMPLETE: 30 events lost (ring_full 30), interrupted".
+  [[nodiscard]] std::string sentence() const;
+};
+
+}  // namespace iotape
