@@ -78,6 +78,7 @@ void SeekAnalysis::add(const EventBody& body, bool selected) {
     return;
   }
   if (const auto* loss = std::get_if<Loss>(&body)) condition_.add(*loss);
+  if (const auto* marker = std::get_if<Marker>(&body)) condition_.add(*marker);
   if (const auto* info = std::get_if<DeviceInfo>(&body)) names_[info->device] = info->name;
   if (options_.by != GroupBy::kOperation && options_.by != GroupBy::kStack) groups_.learn(body);
 }

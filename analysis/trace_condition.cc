@@ -38,6 +38,10 @@ void TraceCondition::add(const Loss& loss) {
   widened.count += loss.count;
 }
 
+void TraceCondition::add(const Marker& marker) {
+  serialised = serialised || marker.text.find("latencies are serialised") != std::string::npos;
+}
+
 void TraceCondition::finish(const TraceHeader& header, const ReadReport& report) {
   interrupted = report.interrupted;
   damaged = report.damage_count;

@@ -23,6 +23,8 @@ struct TraceCondition {
   static constexpr std::size_t kMaximumLossEvents = 1000;
 
   void add(const Loss& loss);
+  // A replay says in a marker of its result that its latencies are serialised.
+  void add(const Marker& marker);
   // Takes over what the reader knows at the end of a file.
   void finish(const TraceHeader& header, const ReadReport& report);
 

@@ -90,6 +90,11 @@ TEST(Seeks, LossesAreShown) {
   EXPECT_EQ(report.condition.sentence(), "INCOMPLETE: 30 events lost (ring_full 30)");
 }
 
+TEST(Seeks, AReplaysWordThatItsLatenciesAreSerialisedIsKept) {
+  EXPECT_FALSE(analyse({Marker{{}, "hello"}}).condition.serialised);
+  EXPECT_TRUE(analyse({Marker{{}, "replay: latencies are serialised: calls of 3 threads"}}).condition.serialised);
+}
+
 // The definition.
 
 TEST(Seeks, DistancesAreFromTheEndOfTheOneBeforeInIssueOrder) {

@@ -1,0 +1,236 @@
+#include "analysis/run_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "analysis/trace_walk.h"
+#include "format/base/units.h"
+
+namespace iotape {
+namespace {
+
+using enum MetricUnit;
+constexpr auto kMetrics = std::to_array<Metric>({
+    {"wall_time", kNanoseconds, true},
+    {"system_cpu", kNanoseconds, true},
+    {"read_p50", kNanoseconds, true},
+    {"read_p99", kNanoseconds, true},
+    {"read_p999", kNanoseconds, true},
+    {"write_p50", kNanoseconds, true},
+    {"write_p99", kNanoseconds, true},
+    {"write_p999", kNanoseconds, true},
+    {"fsync_p50", kNanoseconds, true},
+    {"fsync_p99", kNanoseconds, true},
+    {"fsync_p999", kNanoseconds, true},
+    {"open_p50", kNanoseconds, true},
+    {"open_p99", kNanoseconds, true},
+    {"open_p999", kNanoseconds, true},
+    {"unlink_p50", kNanoseconds, true},
+    {"unlink_p99", kNanoseconds, true},
+    {"unlink_p999", kNanoseconds, true},
+    {"calls", kCount, false},
+    {"errors", kCount, false},
+    {"skipped", kCount, false},
+    {"mismatches", kCount, true},
+    {"requests", kCount, true},
+    {"device_read_bytes", kBytes, true},
+    {"device_write_bytes", kBytes, true},
+    {"flushes", kCount, true},
+    {"write_amplification", kRatio, true},
+    {"seeks", kCount, true},
+    {"seek_distance", kSectors, true},
+    {"mean_distance", kSectors, true},
+    {"median_distance", kSectors, true},
+    {"p90_distance", kSectors, true},
+    {"p99_distance", kSectors, true},
+    {"sequential_share", kRatio, false},
+    {"backward_share", kRatio, false},
+});
+
+struct Latency {
+  std::string_view name;
+  std::vector<std::uint32_t> operations;
+};
+
+void put_latencies(RunFigures& figures, const CallStatistics& calls) {
+  const std::array<Latency, 5> latencies{{{"read", {Read::kWireNumber}},
+                                          {"write", {Write::kWireNumber}},
+                                          {"fsync", {Sync::kWireNumber}},
+                                          {"open", {Open::kWireNumber}},
+                                          {"unlink", {Unlink::kWireNumber}}}};
+  for (const Latency& latency : latencies) {
+    CallFigures sum = calls.of_operations(latency.operations);
+    if (sum.durations.count() == 0) continue;
+    const auto put = [&](std::string_view suffix, double q) {
+      figures.values[fmt::format("{}_{}", latency.name, suffix)] = static_cast<double>(sum.durations.percentile(q));
+    };
+    put("p50", 0.5), put("p99", 0.99), put("p999", 0.999);
+  }
+}
+
+void put_seeks(RunFigures& figures, SeekReport& seeks) {
+  const auto put = [&](std::string_view name, auto value) {
+    figures.values[std::string(name)] = static_cast<double>(value);
+  };
+  std::uint64_t read_bytes = 0;
+  std::uint64_t write_bytes = 0;
+  for (const DeviceSeeks& device : seeks.devices) {
+    read_bytes += device.by_class[static_cast<std::size_t>(AccessClass::kRead)].bytes;
+    write_bytes += device.by_class[static_cast<std::size_t>(AccessClass::kWrite)].bytes;
+  }
+  SeekStatistics& total = seeks.total;
+  put("requests", total.requests), put("flushes", seeks.counts.flushes);
+  put("device_read_bytes", read_bytes), put("device_write_bytes", write_bytes);
+  put("seeks", total.seeks), put("seek_distance", total.total_distance), put("mean_distance", total.mean_distance());
+  put("median_distance", total.magnitudes.percentile(0.5)), put("p90_distance", total.magnitudes.percentile(0.9));
+  put("p99_distance", total.magnitudes.percentile(0.99));
+  put("sequential_share", total.share(total.sequential)), put("backward_share", total.share(total.backward));
+}
+
+Result<std::vector<RunFigures>> figures_of_trace(const std::string& path, const SelectionOptions& selection,
+                                                 std::uint64_t threshold) {
+  SeekAnalysis seeks({StreamOrder::kIssue, threshold, GroupBy::kOperation});
+  CallStatistics calls;
+  IOTAPE_ASSIGN(const WalkEnd end,
+                walk_trace(path, selection, {true, true}, [&](const EventBody& body, Selected selected) {
+                  seeks.add(body, selected == Selected::kYes);
+                  const auto* call = std::get_if<Syscall>(&body);
+                  if (call != nullptr && selected == Selected::kYes) calls.add(*call);
+                }));
+  seeks.condition().finish(end.header, end.report);
+  SeekReport report = seeks.finish(path);
+  RunFigures figures = figures_of(calls, report, end.header.has_syscalls || !calls.calls().empty(),
+                                  end.header.has_block || report.counts.requests > 0);
+  return std::vector<RunFigures>{std::move(figures)};
+}
+
+using Json = nlohmann::json;
+
+void put_number(RunFigures& figures, std::string_view metric, const Json& from, const char* key) {
+  if (from.contains(key) && from[key].is_number()) figures.values[std::string(metric)] = from[key].get<double>();
+}
+
+RunFigures from_seeks_document(const Json& trace) {
+  RunFigures figures;
+  static constexpr std::array<std::pair<std::string_view, const char*>, 8> kKeys{
+      {{"requests", "requests"},
+       {"seeks", "seeks"},
+       {"seek_distance", "total_distance"},
+       {"mean_distance", "mean_distance"},
+       {"median_distance", "median_distance"},
+       {"p90_distance", "p90_distance"},
+       {"p99_distance", "p99_distance"},
+       {"sequential_share", "sequential_share"}}};
+  if (trace.contains("total") && trace["total"].is_object()) {
+    for (const auto& [metric, key] : kKeys) put_number(figures, metric, trace["total"], key);
+    put_number(figures, "backward_share", trace["total"], "backward_share");
+  }
+  put_number(figures, "flushes", trace, "flushes");
+  return figures;
+}
+
+RunFigures from_compare_document(const Json& run) {
+  RunFigures figures;
+  if (!run.contains("figures") || !run["figures"].is_object()) return figures;
+  for (const auto& [name, value] : run["figures"].items())
+    if (find_metric(name) != nullptr && value.is_number()) figures.values[name] = value.get<double>();
+  return figures;
+}
+
+void read_condition(const Json& entry, RunFigures& figures) {
+  figures.trace = entry.value("trace", "");
+  figures.condition.interrupted = entry.value("interrupted", false);
+  figures.condition.lost = entry.value("lost", std::uint64_t{0});
+  figures.condition.damaged = entry.value("damaged", std::uint64_t{0});
+  figures.condition.serialised = entry.value("latencies_serialised", false);
+}
+
+Result<std::vector<RunFigures>> figures_of_document(const std::string& path) {
+  std::ifstream file(path);
+  const Json document = Json::parse(file, nullptr, false);
+  const bool is_object = document.is_object() && document.contains("schema") && document["schema"].is_string();
+  const std::string schema = is_object ? document["schema"].get<std::string>() : "";
+  const bool of_seeks = schema == "iotape.seeks/1";
+  const char* list = of_seeks ? "traces" : "runs";
+  if ((!of_seeks && schema != "iotape.compare/1") || !document.contains(list) || !document[list].is_array())
+    return failure(ErrorCode::kCorrupt,
+                   fmt::format("{} is neither a trace nor a document of iotape seeks --json or compare --json", path));
+  std::vector<RunFigures> all;
+  for (const Json& entry : document[list]) {
+    if (!entry.is_object()) return failure(ErrorCode::kCorrupt, fmt::format("{}: '{}' holds no objects", path, list));
+    all.push_back(of_seeks ? from_seeks_document(entry) : from_compare_document(entry));
+    read_condition(entry, all.back());
+  }
+  return all;
+}
+
+bool looks_like_json(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char first = 0;
+  file >> first;  // skips white space
+  return file && first == '{';
+}
+
+}  // namespace
+
+std::span<const Metric> all_metrics() { return kMetrics; }
+
+const Metric* find_metric(std::string_view name) {
+  const auto found = std::find_if(kMetrics.begin(), kMetrics.end(), [&](const Metric& m) { return m.name == name; });
+  return found == kMetrics.end() ? nullptr : &*found;
+}
+
+std::string metric_text(const Metric& metric, double value) {
+  switch (metric.unit) {
+    case kNanoseconds:
+      return format_duration(Nanoseconds(static_cast<std::int64_t>(value)));
+    case kBytes:
+      return format_size(static_cast<std::uint64_t>(std::max(value, 0.0)));
+    case kCount:
+    case kSectors:
+      return format_count(static_cast<std::uint64_t>(std::max(value, 0.0) + 0.5));
+    case kRatio:
+      return fmt::format("{:.3f}", value);
+  }
+  return {};
+}
+
+std::optional<double> RunFigures::value(std::string_view metric) const {
+  const auto found = values.find(metric);
+  if (found == values.end()) return std::nullopt;
+  return found->second;
+}
+
+RunFigures figures_of(CallStatistics& calls, SeekReport& seeks, bool has_calls, bool has_requests) {
+  RunFigures figures;
+  figures.trace = seeks.trace;
+  figures.condition = seeks.condition;
+  const CallFigures total = calls.total();
+  if (has_calls) {
+    const auto put = [&](const char* name, auto value) { figures.values[name] = static_cast<double>(value); };
+    put("wall_time", calls.wall_time());
+    put("system_cpu", total.total_time - total.blocked_time);
+    put("calls", total.count), put("errors", total.errors), put("skipped", total.skipped);
+    put("mismatches", total.mismatches);
+    put_latencies(figures, calls);
+  }
+  if (has_requests) put_seeks(figures, seeks);
+  if (has_requests && !has_calls)
+    figures.values["wall_time"] = static_cast<double>((seeks.total.last - seeks.total.first).value);
+  if (const auto written = calls.of_operations({Write::kWireNumber, Transfer::kWireNumber}).bytes;
+      has_requests && written > 0)
+    figures.values["write_amplification"] = figures.values["device_write_bytes"] / static_cast<double>(written);
+  return figures;
+}
+
+Result<std::vector<RunFigures>> read_figures(const std::string& path, const SelectionOptions& selection,
+                                             std::uint64_t threshold) {
+  return path != "-" && looks_like_json(path) ? figures_of_document(path)
+                                              : figures_of_trace(path, selection, threshold);
+}
+
+}  // namespace iotape

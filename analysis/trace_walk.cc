@@ -1,0 +1,31 @@
+#include "analysis/trace_walk.h"
+
+namespace iotape {
+namespace {
+
+Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderOptions options) {
+  if (path != "-") return TraceReader::open(path, options);
+  constexpr int kStandardInput = 0;
+  return TraceReader::open(FileDescriptor(kStandardInput), "standard input", options);
+}
+
+}  // namespace
+
+Result<WalkEnd> walk_trace(const std::string& path, const SelectionOptions& selection, WalkNeeds needs,
+                           const EventVisitor& visit) {
+  const Selector wants(selection, {});
+  ReaderOptions options;
+  options.syscalls = (needs.syscalls && wants.wants_syscalls()) || !selection.paths.empty();
+  options.requests = needs.requests && wants.wants_requests();
+  IOTAPE_ASSIGN(const auto reader, open_trace(path, options));
+  Selector selector(selection, reader->header().anchor_time);
+  const bool everything = selection.empty();
+  while (true) {
+    IOTAPE_ASSIGN(const Event* event, reader->next());
+    if (event == nullptr) break;
+    visit(event->body, everything ? Selected::kYes : selector.judge(event->body));
+  }
+  return WalkEnd{reader->header(), reader->report()};
+}
+
+}  // namespace iotape
