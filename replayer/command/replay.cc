@@ -102,11 +102,11 @@ class ReplayRun {
     if (survey_.calls == 0)
       return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", options_.trace));
     if (options_.strict) IOTAPE_TRY(refuse_damage());
+    print_plan(terminal_, summary());  // damage first: it may explain what follows
     IOTAPE_ASSIGN(roots_, choose_roots(survey_, {options_.mappings, options_.external}));
     if (roots_.all().empty())
       return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
     tree_ = build_initial_tree(survey_, roots_);
-    print_plan(terminal_, summary());
     return {};
   }
 
