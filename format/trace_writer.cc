@@ -72,8 +72,7 @@ struct TraceWriter::State {
   // Encodes the pending events that nothing can come before any more; when there are few of those, half of all: memory
   // is bounded, order is best effort and what breaks it is counted.
   Result<void> settle(Nanoseconds window) {
-    std::stable_sort(pending.begin(), pending.end(),
-                     [](const PendingEvent& a, const PendingEvent& b) { return a.time < b.time; });
+    sort_pending();
     const Nanoseconds horizon = newest - window;
     auto settled = std::partition_point(pending.begin(), pending.end(),
                                         [&](const PendingEvent& event) { return event.time <= horizon; });
@@ -82,6 +81,19 @@ struct TraceWriter::State {
       IOTAPE_TRY(encode(event->time, event->recorder, event->body));
     pending.erase(pending.begin(), settled);
     return {};
+  }
+
+  // Events come almost in order, and moving them is what a sort costs: only those out of place are put back, unless
+  // they are many.
+  void sort_pending() {
+    constexpr int kFewMoves = 256;
+    const auto earlier = [](const PendingEvent& a, const PendingEvent& b) { return a.time < b.time; };
+    int moves = 0;
+    for (auto event = pending.begin(); event != pending.end(); ++event) {
+      if (event == pending.begin() || !earlier(*event, *std::prev(event))) continue;
+      if (++moves > kFewMoves) return std::stable_sort(pending.begin(), pending.end(), earlier);
+      std::rotate(std::upper_bound(pending.begin(), event, *event, earlier), event, std::next(event));
+    }
   }
 
   Result<void> encode(Nanoseconds time, std::uint32_t recorder, EventBody& body) {
