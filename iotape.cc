@@ -1,11 +1,15 @@
-// The front door: joins the rooms' tables of subcommands and dispatches. Knows no options but --help and --version.
+// The front door: joins the rooms' tables of subcommands and dispatches; composes what needs several
+// rooms: replay, which records itself. Knows no options of its own but --help and --version.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <clocale>
 #include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "format/base/command.h"
 #include "format/commands.h"
 #include "recorder/commands.h"
+#include "recorder/recording.h"
 #include "replayer/command/replay.h"
 #include "replayer/commands.h"
 #include "traces/workload/commands.h"
@@ -22,15 +27,73 @@ namespace {
 using iotape::Command;
 using iotape::Terminal;
 
-// A replay records itself where it can; replayer/ does not know recorder/, so the two meet here.
-int replay_command(iotape::CommandCall& call) { return iotape::run_replay(call, iotape::SelfRecorderFactory{}); }
+// Records the block requests of a replay's target for the replayer, which cannot see the recorder.
+class OwnRequests final : public iotape::SelfRecorder {
+ public:
+  iotape::Result<void> start(iotape::DeviceId device, iotape::ProcessId /*replayer*/) override {
+    iotape::ProbeOptions options;
+    options.calls = options.states = false;
+    options.block = true;
+    options.devices = {device};
+    IOTAPE_ASSIGN(recording_, iotape::Recording::prepare(options));
+    iotape::TraceHeader header;
+    recording_->describe(header);
+    missing_hooks_ = header.missing_hooks;
+    return recording_->begin(waiting_);
+  }
+  iotape::Result<void> drain(iotape::EventSink& sink) override { return waiting_.hand_over(sink); }
+  iotape::Result<iotape::SelfRecorderTotals> stop(iotape::EventSink& sink) override {
+    IOTAPE_ASSIGN(const iotape::TraceTotals totals, recording_->stop());
+    IOTAPE_TRY(waiting_.hand_over(sink));
+    return iotape::SelfRecorderTotals{totals.seen, totals.requests, totals.losses, totals.recorder_cpu, missing_hooks_};
+  }
+
+ private:
+  // Filled by a thread of the recording, emptied by the replayer.
+  class Waiting final : public iotape::RecordingSink {
+   public:
+    iotape::Result<void> append(iotape::EventBody body) override {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(std::move(body));
+      return {};
+    }
+    iotape::Result<void> checkpoint(std::uint64_t /*seen*/, std::uint64_t /*lost*/) override { return {}; }
+    iotape::Result<void> hand_over(iotape::EventSink& sink) {
+      std::vector<iotape::EventBody> taken;
+      {
+        const std::lock_guard lock(mutex_);
+        taken.swap(events_);
+      }
+      for (iotape::EventBody& event : taken) IOTAPE_TRY(sink.append(std::move(event)));
+      return {};
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<iotape::EventBody> events_;
+  };
+
+  Waiting waiting_;
+  std::unique_ptr<iotape::Recording> recording_;
+  std::vector<iotape::MissingHook> missing_hooks_;
+};
+
+int run_replay(iotape::CommandCall& call) {
+  return iotape::run_replay(
+      call, []() -> iotape::Result<std::unique_ptr<iotape::SelfRecorder>> { return std::make_unique<OwnRequests>(); });
+}
+
+constexpr std::array<Command, 1> kComposedCommands{{
+    {"replay", "reissue a trace against another filesystem", &run_replay},
+}};
 
 std::vector<Command> all_commands() {
   std::vector<Command> all;
+  all.reserve(32);
   for (const auto room : {iotape::recorder_commands(), iotape::format_commands(), iotape::replayer_commands(),
                           iotape::analysis_commands(), iotape::workload_commands()})
     all.insert(all.end(), room.begin(), room.end());
-  all.push_back({"replay", "repeat a trace on another filesystem and compare the outcomes", replay_command});
+  all.insert(all.end(), kComposedCommands.begin(), kComposedCommands.end());
   return all;
 }
 
