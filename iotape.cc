@@ -1,5 +1,5 @@
-// The front door: joins the rooms' tables of subcommands and dispatches; composes what needs several
-// rooms: replay, which records itself. Knows no options of its own but --help and --version.
+// The front door: joins the rooms' tables of subcommands and dispatches; composes the two commands that need several
+// rooms, replay (which records itself) and stat. Knows no options of its own but --help and --version.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -8,14 +8,17 @@
 #include <array>
 #include <clocale>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "analysis/commands.h"
+#include "analysis/seek_run.h"
 #include "format/base/command.h"
 #include "format/commands.h"
+#include "recorder/command/record.h"
 #include "recorder/commands.h"
 #include "recorder/recording.h"
 #include "replayer/command/replay.h"
@@ -83,8 +86,46 @@ int run_replay(iotape::CommandCall& call) {
       call, []() -> iotape::Result<std::unique_ptr<iotape::SelfRecorder>> { return std::make_unique<OwnRequests>(); });
 }
 
-constexpr std::array<Command, 1> kComposedCommands{{
+// A file that goes with this object.
+class TemporaryFile {
+ public:
+  TemporaryFile() {
+    const int fd = ::mkstemp(path_.data());
+    if (fd >= 0) ::close(fd);
+  }
+  ~TemporaryFile() { ::unlink(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = (std::filesystem::temp_directory_path() / "iotape-stat-XXXXXX").string();
+};
+
+// Records the command like `record`, shows what it did and forgets it. Ends with the command's own status.
+int run_stat(iotape::CommandCall& call) {
+  if (!call.arguments.empty() && (call.arguments[0] == "-h" || call.arguments[0] == "--help")) {
+    fmt::print(
+        call.terminal->out,
+        "usage: iotape stat [OPTIONS OF record] [--] COMMAND...\n\nRecords COMMAND into a temporary file, prints "
+        "its call and seek tables and keeps nothing.\nExit status: the command's own; 125 when recording "
+        "failed.\nNext: iotape record -- COMMAND keeps the trace\n");
+    return iotape::kExitOk;
+  }
+  const TemporaryFile trace;
+  Terminal quiet = *call.terminal;
+  quiet.quiet = true;
+  iotape::CommandCall record{{"-o", trace.path(), "--force"}, &quiet};
+  record.arguments.insert(record.arguments.end(), call.arguments.begin(), call.arguments.end());
+  const int status = iotape::run_record(record);
+  if (status == iotape::kExitRecorderFailed) return status;
+  const int shown = iotape::run_stat(trace.path(), *call.terminal);
+  return shown == iotape::kExitOk ? status : shown;
+}
+
+constexpr std::array<Command, 2> kComposedCommands{{
     {"replay", "reissue a trace against another filesystem", &run_replay},
+    {"stat", "record a command and show its call and seek tables", &run_stat},
 }};
 
 std::vector<Command> all_commands() {
