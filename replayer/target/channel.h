@@ -36,8 +36,9 @@ struct SlotStart {
 };
 
 struct alignas(64) ThreadSlot {
-  WaitWord request;  // changed by the engine for every command
-  WaitWord life;     // ThreadLife
+  WaitWord request;   // changed by the engine for every command
+  WaitWord life;      // ThreadLife
+  WaitWord answered;  // changed by the thread when it has carried out kStartChild
   std::atomic<std::int32_t> system_thread{0};
   // When a call that may wait for ever began, 0 outside of one; the warden interrupts it after the limit.
   std::atomic<std::int64_t> waiting_since{0};

@@ -126,15 +126,13 @@ void SandboxedTarget::release_slot(TargetThread thread) {
   slots_.erase(found);
 }
 
-Result<void> SandboxedTarget::wait_for_life(std::uint32_t slot, ThreadLife old) {
-  WaitWord& life = channel_->slot(slot).life;
-  const auto before = static_cast<std::uint32_t>(old);
+Result<void> SandboxedTarget::wait_for_change(WaitWord& word, std::uint32_t old) {
   const Nanoseconds spin = channel_->begin_spin();
-  std::uint32_t now = life.wait_while(before, spin, kCheckInterval);
+  std::uint32_t now = word.wait_while(old, spin, kCheckInterval);
   channel_->end_spin();
-  while (now == before) {
+  while (now == old) {
     IOTAPE_TRY(check_worker());
-    now = life.wait_while(before, Nanoseconds(0), kCheckInterval);
+    now = word.wait_while(old, Nanoseconds(0), kCheckInterval);
   }
   return {};
 }
@@ -154,13 +152,17 @@ Result<void> SandboxedTarget::start_thread(const ThreadStart& start) {
   slot.request_bytes = static_cast<std::uint32_t>(size);
   slot.life.set(static_cast<std::uint32_t>(ThreadLife::kStarting));
   if (parent) {
-    channel_->slot(*parent).command = SlotCommand::kStartChild;
-    channel_->slot(*parent).child = index;
+    // The parent's answer is waited for, not the child's life: the child could end and its slot start another before
+    // the parent has looked.
+    ThreadSlot& starter = channel_->slot(*parent);
+    const std::uint32_t before = starter.answered.value.load();
+    starter.command = SlotCommand::kStartChild;
+    starter.child = index;
     channel_->post(*parent);
+    IOTAPE_TRY(wait_for_change(starter.answered, before));
   } else {
     IOTAPE_TRY(ask_warden(WardenCommand::kStartThread, index));
   }
-  IOTAPE_TRY(wait_for_life(index, ThreadLife::kStarting));
   if (slot.life.value.load() == static_cast<std::uint32_t>(ThreadLife::kRunning)) return {};
   const int error = slot.failure;
   release_slot(start.thread);
@@ -178,7 +180,7 @@ Result<void> SandboxedTarget::end_thread(TargetThread thread) {
   IOTAPE_ASSIGN(const std::uint32_t index, slot_of(thread));
   channel_->slot(index).command = SlotCommand::kEnd;
   channel_->post(index);
-  IOTAPE_TRY(wait_for_life(index, ThreadLife::kRunning));
+  IOTAPE_TRY(wait_for_change(channel_->slot(index).life, static_cast<std::uint32_t>(ThreadLife::kRunning)));
   release_slot(thread);
   return {};
 }

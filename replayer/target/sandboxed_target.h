@@ -43,7 +43,7 @@ class SandboxedTarget final : public Target {
   Result<void> ensure_worker();
   Result<void> check_worker(bool stop_matters = true);
   Result<void> ask_warden(WardenCommand command, std::uint32_t slot);
-  Result<void> wait_for_life(std::uint32_t slot, ThreadLife old);
+  Result<void> wait_for_change(WaitWord& word, std::uint32_t old);
   Result<std::uint32_t> slot_of(TargetThread thread) const;
   Result<std::uint32_t> take_slot(TargetThread thread);
   void release_slot(TargetThread thread);

@@ -148,7 +148,10 @@ void Worker::run_thread(std::size_t index) {
     // Read once: the engine writes the next command as soon as this one's answer is out.
     const SlotCommand command = slot.command;
     if (command == SlotCommand::kCall) carry_out(index, context);
-    if (command == SlotCommand::kStartChild) start_thread(slot.child);
+    if (command == SlotCommand::kStartChild) {
+      start_thread(slot.child);
+      Channel::bump(slot.answered);
+    }
     running = command != SlotCommand::kEnd;
   }
   // Closed here and not by the dying thread, so that locks and deleted files are gone when the engine is told.

@@ -126,6 +126,13 @@ TEST_F(Contexts, ManyThreadsComeAndGo) {
   EXPECT_TRUE(driver_.target().system_thread(root).has_value());
 }
 
+// A slot is used again at once: the parent once took the next child's start for the last one's and waited for ever.
+TEST_F(Contexts, ShortLivedChildrenFollowEachOtherQuickly) {
+  const TargetThread root = driver_.start();
+  for (int i = 0; i < 2000; ++i) ASSERT_TRUE(driver_.target().end_thread(driver_.fork(root)).has_value());
+  driver_.must(root, SYS_umask, SetFileCreationMask{022});
+}
+
 TEST_F(Contexts, AStopRequestEndsTheWait) {
   std::atomic<bool> stop{false};
   TargetOptions options;
