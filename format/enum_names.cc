@@ -7,17 +7,16 @@ namespace {
 
 using Names = std::string_view;
 
-constexpr std::array<Names, kFileKindCount> kFileKinds{"unknown",   "regular", "directory",
-                                                       "symlink",   "fifo",    "socket",
-                                                       "character", "block",   "anonymous"};
+constexpr std::array<Names, kFileKindCount> kFileKinds{"unknown", "regular",   "directory", "symlink",  "fifo",
+                                                       "socket",  "character", "block",     "anonymous"};
 constexpr std::array<Names, kTextStateCount> kTextStates{"present", "null", "fault", "truncated", "hidden"};
 constexpr std::array<Names, 4> kInterfaces{"syscall", "io_uring", "aio", "page_fault"};
-constexpr std::array<Names, kSkipReasonCount> kSkipReasons{"issued",      "not_a_file",  "external",
+constexpr std::array<Names, kSkipReasonCount> kSkipReasons{"issued",         "not_a_file",   "external",
                                                            "not_replayable", "process_only", "memory_only",
-                                                           "lost_handle", "refused",     "unresolved_path"};
+                                                           "lost_handle",    "refused",      "unresolved_path"};
 constexpr std::array<Names, kBlockOperationCount> kBlockOperations{
-    "read", "write", "flush", "discard", "secure_erase", "write_zeroes", "zone_append", "zone_management", "driver",
-    "other"};
+    "read",         "write",       "flush",           "discard", "secure_erase",
+    "write_zeroes", "zone_append", "zone_management", "driver",  "other"};
 constexpr std::array<Names, kBlockCauseCount> kBlockCauses{
     "unknown",        "data",        "metadata", "journal",    "inode_table",      "inode_bitmap", "block_bitmap",
     "directory_leaf", "htree_index", "indirect", "superblock", "group_descriptor", "xattr",        "swap"};
@@ -39,8 +38,8 @@ constexpr std::array<Names, kLossCauseCount> kLossMeanings{
     "parts of requests that could not be kept"};
 constexpr std::array<Names, 4> kClocks{"unknown", "boottime", "virtual", "monotonic"};
 constexpr std::array<Names, 2> kCacheConditions{"as_found", "cold"};
-constexpr std::array<Names, 12> kBlockFlags{"sync",      "metadata",   "priority", "fua",  "preflush", "readahead",
-                                            "background", "nowait",    "swap",     "idle", "nomerge",  "atomic"};
+constexpr std::array<Names, 12> kBlockFlags{"sync",       "metadata", "priority", "fua",  "preflush", "readahead",
+                                            "background", "nowait",   "swap",     "idle", "nomerge",  "atomic"};
 
 template <typename Variant, std::size_t... Index>
 std::array<std::string, sizeof...(Index)> snake_names(std::index_sequence<Index...>) {

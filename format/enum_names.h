@@ -29,7 +29,9 @@ namespace iotape {
 [[nodiscard]] std::span<const std::string_view> names_of(BlockFlag);
 
 template <typename E>
-concept NamedEnum = std::is_enum_v<E> && requires { names_of(E{}); };
+concept NamedEnum = std::is_enum_v<E> && requires {
+  names_of(E{});
+};
 
 // The word for a value; "unknown" for a number that has none.
 template <NamedEnum E>

@@ -21,13 +21,13 @@ namespace {
 struct FieldWriter;
 
 template <typename T>
-concept Described = requires(T& value, FieldWriter& writer) { describe(value, writer); };
+concept Described = requires(T& value, FieldWriter& writer) {
+  describe(value, writer);
+};
 
 template <typename Number>
-  requires std::is_integral_v<Number>
-void write(std::string& out, Number value) {
-  fmt::format_to(std::back_inserter(out), "{}", value);
-}
+requires std::is_integral_v<Number>
+void write(std::string& out, Number value) { fmt::format_to(std::back_inserter(out), "{}", value); }
 void write(std::string& out, bool value) { out += value ? "true" : "false"; }
 void write(std::string& out, const std::string& bytes) { append_json_bytes(out, bytes); }
 template <typename Tag, typename Rep>
@@ -191,11 +191,13 @@ struct FieldReader {
 };
 
 template <typename T>
-concept Readable = requires(T& value, FieldReader& reader) { describe(value, reader); };
+concept Readable = requires(T& value, FieldReader& reader) {
+  describe(value, reader);
+};
 
 // True when json had the right shape for value.
 template <typename Number>
-  requires std::is_integral_v<Number>
+requires std::is_integral_v<Number>
 bool read(const Json& json, Number& value, std::string&) {
   if (!json.is_number_integer()) return false;
   if (json.is_number_unsigned()) {

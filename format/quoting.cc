@@ -85,8 +85,7 @@ bool is_utf8(std::string_view bytes) {
 std::string to_hex(std::string_view bytes) {
   std::string digits;
   digits.reserve(bytes.size() * 2);
-  for (const char c : bytes)
-    fmt::format_to(std::back_inserter(digits), "{:02x}", static_cast<unsigned char>(c));
+  for (const char c : bytes) fmt::format_to(std::back_inserter(digits), "{:02x}", static_cast<unsigned char>(c));
   return digits;
 }
 
