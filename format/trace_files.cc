@@ -1,0 +1,63 @@
+#include "format/trace_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "format/foreign_file.h"
+
+namespace iotape {
+namespace {
+
+constexpr mode_t kTraceMode = 0600;  // file names are the workload's business
+
+}  // namespace
+
+Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderOptions options) {
+  if (path == "-") {
+    FileDescriptor input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
+    if (!input) return system_failure("reading standard input", errno);
+    return TraceReader::open(std::move(input), "standard input", options);
+  }
+  if (const auto foreign = recognise_foreign_file(path))
+    return failure(ErrorCode::kUnsupported, fmt::format("{} is {}, no trace of iotape{}{}", path, foreign->what,
+                                                        foreign->remedy.empty() ? "" : "; ", foreign->remedy));
+  return TraceReader::open(path, options);
+}
+
+Result<FileDescriptor> create_output(const std::string& path, bool force) {
+  if (path == "-") {
+    FileDescriptor output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    if (!output) return system_failure("writing to standard output", errno);
+    return output;
+  }
+  FileDescriptor output(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), kTraceMode));
+  if (!output && errno == EEXIST)
+    return failure(ErrorCode::kIo, fmt::format("{} exists already; --force overwrites it", path));
+  if (!output) return system_failure("creating " + path, errno);
+  return output;
+}
+
+Result<std::unique_ptr<TraceWriter>> create_trace(const std::string& path, bool force, TraceHeader header,
+                                                  std::string history) {
+  IOTAPE_ASSIGN(FileDescriptor output, create_output(path, force));
+  header.history.push_back({std::move(history), IOTAPE_VERSION});
+  WriterOptions options;
+  options.resolution = header.resolution;
+  return TraceWriter::create(std::move(output), std::move(header), options);
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat left {};
+  struct stat right {};
+  return a != "-" && b != "-" && ::stat(a.c_str(), &left) == 0 && ::stat(b.c_str(), &right) == 0 &&
+         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace iotape

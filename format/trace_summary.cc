@@ -1,0 +1,147 @@
+#include "format/trace_summary.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace iotape {
+namespace {
+
+bool moves_bytes(const Operation& operation) {
+  return std::holds_alternative<Read>(operation) || std::holds_alternative<Write>(operation) ||
+         std::holds_alternative<Transfer>(operation);
+}
+
+// Calls visit(path) for each path whose directory a successful call changed.
+struct Changes {
+  template <typename Visit>
+  static void each(const Operation& operation, Visit&& visit) {
+    std::visit([&](const auto& op) { of(op, visit); }, operation);
+  }
+
+ private:
+  static void of(const Open& op, auto& visit) {
+    if ((op.flags & (O_CREAT | O_TRUNC)) != 0 || (op.flags & O_ACCMODE) != O_RDONLY) visit(op.path);
+  }
+  static void of(const Rename& op, auto& visit) { visit(op.from), visit(op.to); }
+  static void of(const HardLink& op, auto& visit) { visit(op.created); }
+  static void of(const SymbolicLink& op, auto& visit) { visit(op.created); }
+  static void of(const Unlink& op, auto& visit) { visit(op.path); }
+  static void of(const MakeDirectory& op, auto& visit) { visit(op.path); }
+  static void of(const MakeNode& op, auto& visit) { visit(op.path); }
+  static void of(const TruncatePath& op, auto& visit) { visit(op.path); }
+  static void of(const ChangeModePath& op, auto& visit) { visit(op.path); }
+  static void of(const ChangeOwnerPath& op, auto& visit) { visit(op.path); }
+  static void of(const SetTimes& op, auto& visit) { visit(op.path); }
+  static void of(const SetXattrPath& op, auto& visit) { visit(op.path); }
+  static void of(const RemoveXattrPath& op, auto& visit) { visit(op.path); }
+  template <typename Op>
+  static void of(const Op&, auto&) {}
+};
+
+}  // namespace
+
+struct TraceSummary::Adder {
+  TraceSummary& to;
+
+  ProcessSummary& process(ProcessId id) const {
+    const bool room = to.processes.size() < kMaximumProcesses || to.processes.contains(id.value);
+    return to.processes[room ? id.value : -1];
+  }
+
+  void operator()(const Syscall& call) const {
+    ++to.syscalls;
+    to.cover(call.start, call.start + call.duration);
+    CallSummary& summary = to.calls[call.number];
+    ++summary.calls;
+    summary.time += call.duration;
+    if (call.unfinished)
+      ++summary.unfinished;
+    else if (!call.outcome.ok())
+      ++summary.errors;
+    else if (moves_bytes(call.operation))
+      summary.bytes += call.outcome.value;
+    ProcessSummary& owner = process(call.thread.process);
+    ++owner.calls;
+    owner.time += call.duration;
+    if (owner.command.empty()) owner.command = to.names_.command(call.thread);
+    if (call.outcome.ok() && !call.unfinished)
+      Changes::each(call.operation, [&](const PathArgument& path) { to.add_change(path); });
+    if (!call.replay) return;
+    ++to.skipped[call.replay->skipped];
+    if (call.replay->skipped == SkipReason::kIssued && call.replay->expected.error_number != call.outcome.error_number)
+      ++to.mismatches;
+  }
+
+  void operator()(const BlockRequest& request) const {
+    ++to.requests;
+    to.parts += request.parts.size();
+    if (request.issue) to.cover(*request.issue, *request.issue);
+    if (request.complete) to.cover(*request.complete, *request.complete);
+    DeviceSummary& device = to.devices[request.device];
+    ++device.requests;
+    device.parts += request.parts.size();
+    if (request.operation == BlockOperation::kRead)
+      ++device.reads, device.read_bytes += request.bytes;
+    else if (request.operation == BlockOperation::kWrite)
+      ++device.writes, device.written_bytes += request.bytes;
+    else if (request.operation == BlockOperation::kFlush)
+      ++device.flushes;
+    else
+      ++device.others;
+    if (request.parts.empty()) return;
+    ProcessSummary& owner = process(request.parts.front().submitter.process);
+    ++owner.requests;
+    if (owner.command.empty()) owner.command = to.names_.command(request.parts.front().submitter);
+  }
+
+  void operator()(const ProcessStart& start) const {
+    ProcessSummary& owner = process(start.thread.process);
+    if (owner.command.empty() || start.thread.thread.value == start.thread.process.value)
+      owner.command = to.names_.command(start.thread);
+  }
+  void operator()(const ProcessExec& exec) const { process(exec.thread.process).command = exec.command; }
+  void operator()(const ProcessExit&) const {}
+  void operator()(const ProcessContext&) const {}
+  void operator()(const InheritedDescriptor&) const {}
+  void operator()(const FileState&) const { ++to.states; }
+  void operator()(const DeviceInfo& info) const { to.devices[info.device].name = info.name; }
+  void operator()(const MountInfo& mount) const {
+    if (std::find(to.mounts.begin(), to.mounts.end(), mount) == to.mounts.end()) to.mounts.push_back(mount);
+  }
+  void operator()(const Marker&) const { ++to.markers; }
+  void operator()(const Loss& loss) const {
+    if (to.losses.size() < kMaximumLosses) to.losses.push_back(loss);
+  }
+  void operator()(const Stack&) const { ++to.stacks; }
+};
+
+void TraceSummary::add(const Event& event) {
+  names_.observe(event);
+  recorders = std::max(recorders, event.recorder + 1);
+  std::visit(Adder{*this}, event.body);
+}
+
+void TraceSummary::cover(Nanoseconds from, Nanoseconds to) {
+  first = any_time ? std::min(first, from) : from;
+  last = any_time ? std::max(last, to) : to;
+  any_time = true;
+}
+
+void TraceSummary::add_change(const PathArgument& path) {
+  if (path.state != TextState::kPresent || !path.directory.file.known()) return;
+  const std::filesystem::path whole = names_.absolute(path);
+  if (whole.is_relative()) return;
+  // An absolute path may lie on another mount than the directory it is not relative to.
+  DeviceId device = path.directory.file.identity.device;
+  if (path.absolute()) {
+    std::size_t longest = 0;
+    for (const MountInfo& mount : mounts)
+      if (mount.mount_point.size() >= longest && path.bytes.starts_with(mount.mount_point))
+        longest = mount.mount_point.size(), device = mount.device;
+  }
+  roots_.add(device, whole.lexically_normal().parent_path().string());
+}
+
+}  // namespace iotape
