@@ -128,7 +128,8 @@ TEST_F(TraceCommands, InfoTellsWhatIsInTheTrace) {
   EXPECT_EQ(document["losses"]["ring_full"], 7);
   EXPECT_EQ(document["losses"]["disk_full"], 0);
   EXPECT_EQ(document["seen"], 112);
-  EXPECT_NEAR(document["bytes_per_event"].get<double>(), test::read_file(trace).size() / 105.0, 0.01);
+  EXPECT_NEAR(document["bytes_per_event"].get<double>(), static_cast<double>(test::read_file(trace).size()) / 105.0,
+              0.01);
   EXPECT_EQ(document["calls"][0]["call"], "close");
   EXPECT_EQ(document["calls"][0]["count"], 100);
   EXPECT_EQ(document["totals"]["recorder_cpu_ns"], 5'000'000);
@@ -283,7 +284,7 @@ TEST_F(TraceCommands, UsageIsUniform) {
     EXPECT_EQ(none.out, "") << command;
     EXPECT_THAT(iotape({command, "--quite", "x"}).err, HasSubstr("did you mean --quiet")) << command;
   }
-  EXPECT_THAT(iotape({"dmup"}).err, HasSubstr("did you mean dump"));
+  EXPECT_THAT(iotape({"dmp"}).err, HasSubstr("did you mean dump"));
   EXPECT_EQ(iotape({"dump", "--format", "xml", "x"}).status, 2);
 }
 
