@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "format/base/units.h"
+#include "format/blktrace_importer.h"
 #include "format/command/selection_options.h"
 #include "format/command/trace_health.h"
 #include "format/event_printer.h"
@@ -218,8 +219,20 @@ Result<int> from_json(const ConvertOptions& options, Destination& to) {
   return report.interrupted && options.strict ? kExitDamaged : kExitOk;
 }
 
+Result<int> from_blktrace(const Terminal& terminal, const ConvertOptions& options, Destination& to) {
+  IOTAPE_ASSIGN(TraceHeader header, blktrace_header(options.input));
+  IOTAPE_TRY(to.begin(std::move(header)));
+  IOTAPE_ASSIGN(const BlktraceSummary summary, import_blktrace(options.input, to));
+  IOTAPE_TRY(to.finish({}));
+  if (summary.lost > 0)
+    fmt::print(terminal.err, "iotape convert: {}: {} records are missing by their sequence numbers\n", options.input,
+               format_count(summary.lost));
+  return summary.lost > 0 && options.strict ? kExitDamaged : kExitOk;
+}
+
 std::string format_of_input(const ConvertOptions& options) {
   if (!options.from.empty()) return options.from;
+  if (looks_like_blktrace(options.input)) return "blktrace";
   std::ifstream file(options.input, std::ios::binary);
   if (options.input != "-" && file.peek() == '{') return "json";
   return "iotape";
@@ -246,6 +259,7 @@ Result<int> convert(const Terminal& terminal, const ConvertOptions& options, Des
   if (from != "iotape" && !options.selection.empty())
     return failure(ErrorCode::kUsage, "selections apply to traces; convert first, then use iotape cut");
   if (from == "json") return from_json(options, to);
+  if (from == "blktrace") return from_blktrace(terminal, options, to);
   return from_trace(terminal, options, to);
 }
 
@@ -253,7 +267,7 @@ void add_options(CLI::App& app, ConvertOptions& options) {
   app.add_option("IN", options.input, "What to convert; - is standard input")->required();
   app.add_option("OUT", options.output, "Where to; - is standard output")->required();
   app.add_option("-f", options.from, "Format of IN; found out when not given")
-      ->check(CLI::IsMember({"iotape", "json"}));
+      ->check(CLI::IsMember({"iotape", "json", "blktrace"}));
   app.add_option("-t", options.to, "Format of OUT; by its ending (.json .csv .txt) when not given")
       ->check(CLI::IsMember({"iotape", "json", "csv", "text"}));
   app.add_flag("--force", options.force, "Overwrite OUT");
@@ -266,7 +280,7 @@ void add_options(CLI::App& app, ConvertOptions& options) {
 int run_convert(CommandCall& call) {
   Terminal& terminal = *call.terminal;
   ConvertOptions options;
-  CLI::App app("Convert a trace: to and from JSON lines, to CSV and text", "iotape convert");
+  CLI::App app("Convert a trace: from blktrace, to and from JSON lines, to CSV and text", "iotape convert");
   add_common_options(app, terminal);
   add_options(app, options);
   if (const int status = parse_arguments(app, call); status >= 0) return status;

@@ -263,6 +263,28 @@ TEST_F(TraceCommands, AFileOfAnotherFormatIsNamedWithTheCommandThatHelps) {
   EXPECT_THAT(iotape({"info", scratch_ / "nowhere"}).err, HasSubstr("No such file"));
 }
 
+TEST_F(TraceCommands, BlktraceIsFoundOutAndConverted) {
+  // One queue record of format version 7: a write of 8 sectors at sector 2048 of 8,0.
+  const auto le = [](std::uint64_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 0xFFU);
+    return text;
+  };
+  const auto record = [&](std::uint32_t sequence, std::uint64_t time, std::uint32_t action) {
+    constexpr std::uint32_t kWriteIssue = 1U << 17U;
+    return le(0x65617407, 4) + le(sequence, 4) + le(time, 8) + le(2048, 8) + le(4096, 4) + le(kWriteIssue | action, 4) +
+           le(77, 4) + le(8U << 20U, 4) + le(0, 4) + le(0, 2) + le(0, 2);
+  };
+  test::write_file(scratch_ / "x.blktrace.0", record(1, 1000, 1) + record(2, 2000, 7) + record(3, 3000, 8));
+  const CommandOutput converted = iotape({"convert", scratch_ / "x.blktrace.0", scratch_ / "x.iotape"});
+  ASSERT_EQ(converted.status, 0) << converted.err;
+  const json document = info(scratch_ / "x.iotape");
+  EXPECT_EQ(document["requests"], 1);
+  EXPECT_EQ(document["parts"], 1);
+  EXPECT_EQ(document["devices"][0]["written_bytes"], 4096);
+  EXPECT_EQ(document["whole"], true);
+}
+
 TEST_F(TraceCommands, BrokenJsonIsAnErrorWithItsLine) {
   const std::string trace = make_trace("a.iotape");
   std::string lines = iotape({"dump", "--format", "json", trace}).out;
