@@ -92,10 +92,12 @@ class WritingTables {
     return last_thread_ = found->second;
   }
   std::uint32_t file_row(const FileReference& file) {
-    if (!files_.empty() && files_[last_file_] == file) return last_file_;
+    // The few files in use at a time are found without the hash table's detours.
+    std::uint32_t& guess = recent_rows_[file.identity.inode.value % kRecentRows];
+    if (guess < files_.size() && files_[guess] == file) return guess;
     const auto [found, added] = file_rows_.try_emplace(file, static_cast<std::uint32_t>(files_.size()));
     if (added) files_.push_back(file);
-    return last_file_ = found->second;
+    return guess = found->second;
   }
   WritingNames& prefixes() { return prefixes_; }
   WritingNames& leaves() { return leaves_; }
@@ -112,7 +114,7 @@ class WritingTables {
   }
   void clear() {
     thread_rows_.clear(), threads_.clear(), file_rows_.clear(), files_.clear();
-    last_thread_ = last_file_ = 0;
+    last_thread_ = 0;
     prefixes_.clear(), leaves_.clear();
   }
 
@@ -140,7 +142,8 @@ class WritingTables {
   std::unordered_map<FileReference, std::uint32_t, FileHash> file_rows_;
   std::vector<FileReference> files_;
   std::uint32_t last_thread_ = 0;
-  std::uint32_t last_file_ = 0;
+  static constexpr std::size_t kRecentRows = 256;
+  std::array<std::uint32_t, kRecentRows> recent_rows_{};
   WritingNames prefixes_;
   WritingNames leaves_;
 };
@@ -149,9 +152,25 @@ using Coder = codec::RowCoder<ColumnWriter, WritingTables>;
 using CallGroup = codec::CallGroup<ColumnWriter>;
 using RequestGroup = codec::RequestGroup<ColumnWriter>;
 
-void write_if_used(const ColumnWriter& column, wire::Column* (wire::CallColumns::*field)(), wire::CallColumns& out) {
-  if (!column.all_zero()) column.write_to(*(out.*field)(), 0);
-}
+// Columns whose values lie in the message until it is serialised.
+class Loans {
+ public:
+  void write(ColumnWriter& column, wire::Column& message, std::uint32_t id) {
+    column.write_to(message, id);
+    lent_.push_back({&column, &message});
+  }
+  void take_back() {
+    for (const Loan& loan : lent_) loan.column->take_back(*loan.message);
+    lent_.clear();
+  }
+
+ private:
+  struct Loan {
+    ColumnWriter* column;
+    wire::Column* message;
+  };
+  std::vector<Loan> lent_;
+};
 
 // In the order of codec::CallColumn.
 using CallField = wire::Column* (wire::CallColumns::*)();
@@ -179,22 +198,22 @@ constexpr std::array<RequestField, codec::kRequestColumns> kRequestFields{
     &wire::RequestColumns::mutable_part_file,      &wire::RequestColumns::mutable_part_file_offset,
     &wire::RequestColumns::mutable_part_cause,     &wire::RequestColumns::mutable_part_call};
 
-void write_call_group(const CallGroup& group, wire::CallColumns& out) {
+void write_call_group(CallGroup& group, wire::CallColumns& out, Loans& loans) {
   out.set_number(group.number);
   out.set_operation(group.operation);
   out.set_interface(group.interface);
-  for (std::size_t i = 0; i < codec::kCallColumns; ++i) write_if_used(group.common[i], kCallFields[i], out);
+  for (std::size_t i = 0; i < codec::kCallColumns; ++i)
+    if (!group.common[i].all_zero()) loans.write(group.common[i], *(out.*kCallFields[i])(), 0);
   constexpr auto kParts = static_cast<std::uint32_t>(codec::kPartsPerField);
   for (std::uint32_t number = 1; number <= codec::kMaximumFieldNumber; ++number)
-    for (std::uint32_t part = 0; part < kParts; ++part) {
-      const ColumnWriter& column = group.arguments[number][part];
-      if (!column.all_zero()) column.write_to(*out.add_argument(), number * kParts + part);
-    }
+    for (std::uint32_t part = 0; part < kParts; ++part)
+      if (ColumnWriter& column = group.arguments[number][part]; !column.all_zero())
+        loans.write(column, *out.add_argument(), number * kParts + part);
 }
 
-void write_request_group(const RequestGroup& group, wire::RequestColumns& out) {
+void write_request_group(RequestGroup& group, wire::RequestColumns& out, Loans& loans) {
   for (std::size_t i = 0; i < codec::kRequestColumns; ++i)
-    if (!group.columns[i].all_zero()) group.columns[i].write_to(*(out.*kRequestFields[i])(), 0);
+    if (!group.columns[i].all_zero()) loans.write(group.columns[i], *(out.*kRequestFields[i])(), 0);
 }
 
 }  // namespace
@@ -206,6 +225,7 @@ struct BlockEncoder::State {
   std::size_t groups_used = 0;
   RequestGroup requests;
   wire::Body body;
+  Loans loans;
   std::vector<std::uint8_t> bytes;
   std::optional<Coder> coder;
   codec::RareTime rare_time;
@@ -287,8 +307,8 @@ struct BlockEncoder::State {
   void write_columns() {
     if (any_recorder) events().mutable_recorder()->Add(recorders.begin(), recorders.end());
     tables.write_to(events());
-    for (std::size_t i = 0; i < groups_used; ++i) write_call_group(groups[i], *events().add_call());
-    write_request_group(requests, *events().mutable_request());
+    for (std::size_t i = 0; i < groups_used; ++i) write_call_group(groups[i], *events().add_call(), loans);
+    write_request_group(requests, *events().mutable_request(), loans);
   }
 };
 
@@ -316,6 +336,7 @@ std::span<const std::uint8_t> BlockEncoder::finish() {
   state.write_columns();
   state.bytes.resize(state.body.ByteSizeLong());
   state.body.SerializeWithCachedSizesToArray(state.bytes.data());
+  state.loans.take_back();
   state.coder.reset();
   state.recorders.clear();
   return state.bytes;

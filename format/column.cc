@@ -36,14 +36,8 @@ class ByteFrequencies {
   std::uint32_t total_ = 0;
 };
 
-bool any_negative(std::span<const std::int64_t> values) {
-  std::int64_t signs = 0;
-  for (const std::int64_t value : values) signs |= value;
-  return signs < 0;
-}
-
 bool differences_are_smaller(std::span<const std::int64_t> values, bool negative) {
-  constexpr std::size_t kSample = 4096;
+  constexpr std::size_t kSample = 1024;
   ByteFrequencies plain;
   ByteFrequencies differences;
   std::int64_t previous = 0;
@@ -55,41 +49,43 @@ bool differences_are_smaller(std::span<const std::int64_t> values, bool negative
   return differences.bits() < plain.bits();
 }
 
-void write_differences(wire::Column& column, std::span<const std::int64_t> values) {
-  column.set_delta(true);
-  auto* stored = column.mutable_mixed();
-  stored->Reserve(static_cast<int>(values.size()));
+void make_differences(std::span<std::int64_t> values) {
   std::int64_t previous = 0;
-  for (const std::int64_t value : values) {
-    stored->AddAlreadyReserved(wrapping_difference(value, previous));
-    previous = value;
+  for (std::int64_t& value : values) {
+    const std::int64_t original = value;
+    value = wrapping_difference(original, previous);
+    previous = original;
   }
 }
 
 }  // namespace
 
-void ColumnWriter::grow() {
-  constexpr std::size_t kFirst = 64;
-  values_.resize(std::max(kFirst, values_.size() * 2));
+void ColumnWriter::store_leading_zeros() {
+  values_.Resize(static_cast<int>(leading_zeros_), 0);
+  leading_zeros_ = 0;
 }
 
-void ColumnWriter::write_to(wire::Column& column, std::uint32_t id) const {
+void ColumnWriter::write_to(wire::Column& column, std::uint32_t id) {
   if (id != 0) column.set_id(id);
-  const std::span<const std::int64_t> values(values_.data(), size_);
-  const bool negative = any_negative(values);
-  if (differences_are_smaller(values, negative)) {
-    write_differences(column, values);
-  } else if (negative) {
-    column.mutable_mixed()->Add(values.begin(), values.end());
-  } else {
-    column.mutable_plain()->Add(values.begin(), values.end());
+  const std::span<std::int64_t> values(values_.mutable_data(), static_cast<std::size_t>(values_.size()));
+  const bool negative = seen_ < 0;
+  const bool delta = differences_are_smaller(values, negative);
+  if (delta) {
+    column.set_delta(true);
+    make_differences(values);
   }
+  Values& target = delta || negative ? *column.mutable_mixed() : *column.mutable_plain();
+  target.Swap(&values_);
+}
+
+void ColumnWriter::take_back(wire::Column& column) {
+  Values& held = column.mixed_size() > 0 ? *column.mutable_mixed() : *column.mutable_plain();
+  values_.Swap(&held);
 }
 
 ColumnCursor::ColumnCursor(const wire::Column& column) : delta_(column.delta()) {
-  static_assert(sizeof(std::uint64_t) == sizeof(std::int64_t));
   if (column.plain_size() > 0) {
-    begin_ = reinterpret_cast<const std::int64_t*>(column.plain().data());
+    begin_ = column.plain().data();
     end_ = begin_ + column.plain_size();
   } else if (column.mixed_size() > 0) {
     begin_ = column.mixed().data();

@@ -1,6 +1,8 @@
 // One column of a block while it is being written or read.
 #pragma once
 
+#include <google/protobuf/repeated_field.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,26 +21,35 @@ constexpr std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
 
 class ColumnWriter {
  public:
-  // Called several times an event: the way through is a comparison and a store.
+  // Called several times an event. Most columns hold nothing but zeros, which are only counted until something else
+  // comes.
   void add(std::int64_t value) {
-    if (size_ == values_.size()) [[unlikely]]
-      grow();
-    values_[size_++] = value;
-    any_bits_ |= value;
+    if ((value | seen_) == 0) {
+      ++leading_zeros_;
+      return;
+    }
+    if (seen_ == 0) store_leading_zeros();
+    seen_ |= value;
+    values_.Add(value);
   }
-  [[nodiscard]] bool all_zero() const { return any_bits_ == 0; }
-  // Fills the message with the smaller of the values themselves and their differences.
-  void write_to(wire::Column& column, std::uint32_t id) const;
+  [[nodiscard]] bool all_zero() const { return seen_ == 0; }
+  // Fills the message with the smaller of the values themselves and their differences. The values move into the
+  // message; take_back() afterwards saves allocating them anew for the next block.
+  void write_to(wire::Column& column, std::uint32_t id);
+  void take_back(wire::Column& column);
   void clear() {
-    size_ = 0;
-    any_bits_ = 0;
+    values_.Clear();
+    leading_zeros_ = 0;
+    seen_ = 0;
   }
 
  private:
-  void grow();
-  std::vector<std::int64_t> values_;  // size_ of them are in use
-  std::size_t size_ = 0;
-  std::int64_t any_bits_ = 0;  // the bitwise or of all values
+  using Values = google::protobuf::RepeatedField<std::int64_t>;
+  void store_leading_zeros();
+
+  Values values_;
+  std::size_t leading_zeros_ = 0;
+  std::int64_t seen_ = 0;  // the bitwise or of all values
 };
 
 // Walks a parsed column. An absent column yields zeros; one that ends too early sets `exhausted`.

@@ -1,6 +1,7 @@
 #include "recorder/call_table.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <utility>
@@ -35,6 +36,10 @@ FilePosition position(std::int64_t value) { return {value}; }
 FilePosition position_of_file(const View& v) { return {v.fixed.position}; }
 
 TimeArgument seconds(std::int64_t value) { return {value, 0}; }
+// Beside UTIME_NOW and UTIME_OMIT the kernel ignores the seconds, and programs leave whatever was on the stack there.
+TimeArgument timespec_of(std::int64_t whole, std::int64_t nano) {
+  return {nano == UTIME_NOW || nano == UTIME_OMIT ? 0 : whole, nano};
+}
 TimeArgument microseconds(std::int64_t whole, std::int64_t micro) { return {whole, micro * 1000}; }
 
 // ---- open, close, descriptors ----
@@ -251,8 +256,8 @@ Operation set_times(View& v, PathArgument path, bool now, bool micro, std::int64
   op.now = now;
   op.flags = flags;
   const auto& n = v.numbers;
-  op.access = micro ? microseconds(n[0], n[1]) : TimeArgument{n[0], n[1]};
-  op.modification = micro ? microseconds(n[2], n[3]) : TimeArgument{n[2], n[3]};
+  op.access = micro ? microseconds(n[0], n[1]) : timespec_of(n[0], n[1]);
+  op.modification = micro ? microseconds(n[2], n[3]) : timespec_of(n[2], n[3]);
   return op;
 }
 Operation utime_path(View& v) {
