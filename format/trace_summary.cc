@@ -13,6 +13,12 @@ bool moves_bytes(const Operation& operation) {
          std::holds_alternative<Transfer>(operation);
 }
 
+// By whole components: /srv/tree is not below /srv/t.
+bool lies_below(std::string_view path, std::string_view directory) {
+  if (directory.ends_with('/')) directory.remove_suffix(1);
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
 // Calls visit(path) for each path whose directory a successful call changed.
 struct Changes {
   template <typename Visit>
@@ -129,6 +135,16 @@ void TraceSummary::cover(Nanoseconds from, Nanoseconds to) {
   any_time = true;
 }
 
+std::vector<ChangingRoots::Root> TraceSummary::roots() const {
+  std::vector<ChangingRoots::Root> roots = roots_.roots();
+  std::erase_if(roots, [this](const ChangingRoots::Root& root) {
+    return std::any_of(mounts.begin(), mounts.end(), [&](const MountInfo& mount) {
+      return mount.device == root.device && is_pseudo_filesystem(mount.filesystem);
+    });
+  });
+  return roots;
+}
+
 void TraceSummary::add_change(const PathArgument& path) {
   if (path.state != TextState::kPresent || !path.directory.file.known()) return;
   const std::filesystem::path whole = names_.absolute(path);
@@ -138,7 +154,7 @@ void TraceSummary::add_change(const PathArgument& path) {
   if (path.absolute()) {
     std::size_t longest = 0;
     for (const MountInfo& mount : mounts)
-      if (mount.mount_point.size() >= longest && path.bytes.starts_with(mount.mount_point))
+      if (mount.mount_point.size() >= longest && lies_below(path.bytes, mount.mount_point))
         longest = mount.mount_point.size(), device = mount.device;
   }
   roots_.add(device, whole.lexically_normal().parent_path().string());

@@ -62,7 +62,8 @@ class TraceSummary {
   std::vector<Loss> losses;                     // at most kMaximumLosses
   std::map<SkipReason, std::uint64_t> skipped;  // result traces
   std::uint64_t mismatches = 0;
-  [[nodiscard]] std::vector<ChangingRoots::Root> roots() const { return roots_.roots(); }
+  // The directories a replay would put on its target; pseudo filesystems (/proc) are none.
+  [[nodiscard]] std::vector<ChangingRoots::Root> roots() const;
 
  private:
   struct Adder;

@@ -110,7 +110,11 @@ Result<void> BlockRecords::take(const wire_request& record, EventSink& sink) {
 Result<void> BlockRecords::handle(std::span<const std::byte> bytes, EventSink& sink) {
   const auto head = record_as<wire_head>(bytes);
   if (head && head->kind == WIRE_BIO) {
-    if (const auto bio = record_as<wire_bio>(bytes)) return assembler_.queue(queued_of(*bio)), Result<void>{};
+    if (const auto record = record_as<wire_bio>(bytes)) {
+      const QueuedBio bio = queued_of(*record);
+      if (auto thread = kernel_threads_.meet(bio.part.submitter, bio.part.queue)) IOTAPE_TRY(sink.append(*thread));
+      return assembler_.queue(bio), Result<void>{};
+    }
   } else if (head && head->kind == WIRE_REQUEST) {
     if (const auto request = record_as<wire_request>(bytes)) return take(*request, sink);
   } else if (const auto moved = record_as<wire_bio_moved>(bytes)) {

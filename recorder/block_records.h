@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "recorder/block_wire.h"
+#include "recorder/kernel_threads.h"
 #include "recorder/record_handler.h"
 #include "recorder/request_assembler.h"
 
@@ -34,6 +35,7 @@ class BlockRecords : public RecordHandler {
   Result<void> take(const wire_request& record, EventSink& sink);
 
   UnderWay under_way_;
+  KernelThreads kernel_threads_;
   RequestAssembler assembler_;
   std::uint64_t malformed_ = 0;
 };
