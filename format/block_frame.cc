@@ -20,7 +20,6 @@ constexpr std::uint8_t tag(std::uint8_t field, std::uint8_t wire_type) {
 
 // A varint of four bytes whatever the value (below 2^28), which protobuf parsers accept.
 struct PaddedVarint {
-  static constexpr std::uint32_t kLimit = 1U << 28U;
   std::array<std::uint8_t, 4> bytes{};
 
   PaddedVarint() = default;
