@@ -213,7 +213,8 @@ struct CallTranslator::Translator {
   void operator()(Open& op) const {
     const FileIndex there = targets.resolved[0].file;
     const bool met = there != kNoFile && is_not_a_file(names().record(there).reference.kind);
-    if (is_not_a_file(op.opened.kind) || met) skip(SkipReason::kNotAFile);
+    const bool by_path_only = (op.flags & O_PATH) != 0;  // names it without opening it: chmod of a fifo begins so
+    if (!by_path_only && (is_not_a_file(op.opened.kind) || met)) skip(SkipReason::kNotAFile);
     arguments(op);
   }
 

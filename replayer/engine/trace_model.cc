@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "format/changing_roots.h"
 
@@ -51,6 +52,26 @@ int rank_of(StateSource source) {
   return kRank[static_cast<std::size_t>(source)];
 }
 
+// "/proc/self/fd/4/dir/name", as the C library and tar spell calls that take no directory descriptor: the descriptor
+// and what follows it. number is negative for all other paths.
+struct BelowDescriptor {
+  std::int32_t number = -1;
+  std::string_view rest;
+};
+BelowDescriptor below_descriptor(std::string_view path) {
+  for (const std::string_view prefix : {"/proc/self/fd/", "/proc/thread-self/fd/", "/dev/fd/"}) {
+    if (!path.starts_with(prefix)) continue;
+    const std::string_view text = path.substr(prefix.size());
+    BelowDescriptor found;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), found.number);
+    found.rest = text.substr(static_cast<std::size_t>(end - text.data()));
+    if (error != std::errc{} || found.number < 0 || !found.rest.starts_with('/')) continue;
+    while (found.rest.starts_with('/')) found.rest.remove_prefix(1);
+    return found;
+  }
+  return {};
+}
+
 }  // namespace
 
 ProcessDirectories& TraceModel::directories(ThreadKey thread) {
@@ -71,7 +92,10 @@ void TraceModel::observe(const EventBody& event) {
   if (const auto* mount = std::get_if<MountInfo>(&event)) take_mount(*mount);
   if (const auto* context = std::get_if<ProcessContext>(&event)) take_context(*context);
   if (const auto* start = std::get_if<ProcessStart>(&event)) take_start(*start);
-  if (const auto* exit = std::get_if<ProcessExit>(&event)) directories_.erase(exit->thread);
+  if (const auto* exit = std::get_if<ProcessExit>(&event)) {
+    directories_.erase(exit->thread);
+    if (exit->whole_process) opened_directories_.erase(exit->thread.process);
+  }
   if (const auto* inherited = std::get_if<InheritedDescriptor>(&event); inherited && inherited->path.starts_with('/'))
     locate({inherited->descriptor.file, inherited->path, false});
 }
@@ -84,6 +108,9 @@ void TraceModel::take_mount(const MountInfo& mount) {
 }
 
 void TraceModel::take_start(const ProcessStart& start) {
+  if (const auto opened = opened_directories_.find(start.parent.process);
+      opened != opened_directories_.end() && start.parent.process != start.thread.process)
+    opened_directories_.insert_or_assign(start.thread.process, OpenedDirectories(opened->second));
   const auto parent = directories_.find(start.parent);
   if (parent == directories_.end() || !parent->second || start.already_running) return;
   const bool shared = (start.clone_flags & CLONE_FS) != 0;
@@ -132,7 +159,9 @@ FileIndex TraceModel::locate_state(const FileState& state) {
     name = place.name;
   }
   const bool met_before = names_.child(directory, name) != kNoFile;
-  const FileIndex file = names_.bind(directory, name, state.file, Origin::kUnknown);
+  // A snapshot also tells of every further name of a file; other states may come of the very call that made it.
+  const Origin origin = state.source == StateSource::kSnapshot ? Origin::kExisted : Origin::kUnknown;
+  const FileIndex file = names_.bind(directory, name, state.file, origin);
   if (!met_before) names_.record(file).provisional = state.source != StateSource::kSnapshot;
   return file;
 }
@@ -180,24 +209,40 @@ FileIndex TraceModel::path_start(const PathArgument& path, ThreadKey thread) {
       directories.working = names_.find_or_float(path.directory.file);
     return directories.working;
   }
+  learn_descriptor(thread, path.directory);
   return names_.find_or_float(path.directory.file);
+}
+
+void TraceModel::learn_descriptor(ThreadKey thread, const Descriptor& descriptor) {
+  if (descriptor.file.kind == FileKind::kDirectory)
+    opened_directories_[thread.process].insert_or_assign(descriptor.number, descriptor.file);
+}
+
+// Where the path goes on from: what its bytes say, except below /proc/self/fd, which no target has.
+void TraceModel::resolve_path(const Syscall& call, std::size_t index, CallTargets& targets) {
+  const PathArgument& path = *targets.paths.path[index];
+  targets.start[index] = path_start(path, call.thread);
+  if (path.state != TextState::kPresent && path.state != TextState::kNull) return;
+  ResolveRequest request{.start = targets.start[index],
+                         .process_root = directories(call.thread).root,
+                         .bytes = path.bytes,
+                         .follow_last = targets.paths.follow[index],
+                         .create_directories = call.outcome.ok() && !call.unfinished};
+  if (const BelowDescriptor below = below_descriptor(path.bytes); below.number >= 0) {
+    const OpenedDirectories& opened = opened_directories_[call.thread.process];
+    if (const auto meant = opened.find(below.number); meant != opened.end()) {
+      request.start = names_.find_or_float(meant->second);
+      request.bytes = below.rest;
+    }
+  }
+  targets.resolved[index] = names_.resolve(request);
 }
 
 CallTargets TraceModel::resolve(const Syscall& call) {
   CallTargets targets;
   targets.paths = call_paths(call);
   targets.descriptors = call_descriptors(call.operation);
-  const FileIndex root = directories(call.thread).root;
-  for (std::size_t i = 0; i < targets.paths.count; ++i) {
-    const PathArgument& path = *targets.paths.path[i];
-    targets.start[i] = path_start(path, call.thread);
-    if (path.state == TextState::kPresent || path.state == TextState::kNull)
-      targets.resolved[i] = names_.resolve({.start = targets.start[i],
-                                            .process_root = root,
-                                            .bytes = path.bytes,
-                                            .follow_last = targets.paths.follow[i],
-                                            .create_directories = call.outcome.ok() && !call.unfinished});
-  }
+  for (std::size_t i = 0; i < targets.paths.count; ++i) resolve_path(call, i, targets);
   for (std::size_t i = 0; i < targets.descriptors.count; ++i)
     targets.file[i] = names_.find_or_float(targets.descriptors.descriptor[i]->file);
   return targets;
@@ -265,6 +310,7 @@ struct TraceModel::Applier {
   }
 
   void operator()(const Open& op) const {
+    model.learn_descriptor(call.thread, {static_cast<std::int32_t>(call.outcome.value), op.opened});
     constexpr std::int64_t kTemporary = O_TMPFILE & ~O_DIRECTORY;
     if ((op.flags & kTemporary) != 0) {
       const FileIndex made = names().find_or_float(op.opened);
@@ -344,6 +390,9 @@ struct TraceModel::Applier {
     // Programs map whole files; a page beyond the end would have killed them when touched.
     constexpr std::int64_t kPage = 4096;
     if (op.descriptor.number >= 0 && op.length > kPage) was_at_least(targets.file[0], op.offset, op.length - kPage + 1);
+  }
+  void operator()(const Duplicate& op) const {
+    model.learn_descriptor(call.thread, {static_cast<std::int32_t>(call.outcome.value), op.descriptor.file});
   }
   void operator()(const TruncatePath& op) const {
     changed(exists(at(0), FileKind::kRegular), static_cast<std::uint64_t>(op.length));

@@ -49,6 +49,8 @@ class TraceModel {
 
  private:
   struct Applier;
+  // What a process's descriptor numbers stood for when last seen, as far as they were directories.
+  using OpenedDirectories = std::map<std::int32_t, FileReference>;
   void take_state(const FileState& state);
   void take_mount(const MountInfo& mount);
   void take_context(const ProcessContext& context);
@@ -57,10 +59,13 @@ class TraceModel {
   FileIndex locate(const Location& location);
   FileIndex locate_state(const FileState& state);
   FileIndex path_start(const PathArgument& path, ThreadKey thread);
+  void resolve_path(const Syscall& call, std::size_t index, CallTargets& targets);
+  void learn_descriptor(ThreadKey thread, const Descriptor& descriptor);
 
   TraceHeader header_;
   NameSpace names_;
   std::map<ThreadKey, std::shared_ptr<ProcessDirectories>> directories_;
+  std::map<ProcessId, OpenedDirectories> opened_directories_;
 };
 
 }  // namespace iotape

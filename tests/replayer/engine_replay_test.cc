@@ -149,6 +149,25 @@ TEST(Engine, SnapshotOrderIsTheOrderOfTheDirectory) {
   EXPECT_THAT(paths_of(Replayed(trace).tree.nodes), ElementsAre("/b", "/a", "/c"));
 }
 
+TEST(Engine, ASnapshotTellsOfEveryNameOfAFile) {
+  TraceBuilder trace;
+  for (const char* name : {"a", "b", "c"}) {
+    FileState event;
+    event.source = StateSource::kSnapshot;
+    event.file = regular_of(60);
+    event.parent = directory_of(kCwdInode);
+    event.name = name;
+    event.path = std::string("/mnt/work/") + name;
+    event.links = 3;
+    trace.events.emplace_back(event);
+  }
+  trace.unlink(trace.here("c"));
+  const Replayed run(trace);
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/b", "/c"));
+  EXPECT_EQ(run.node("/b")->hard_link_to, "/a");
+  EXPECT_EQ(run.node("/c")->hard_link_to, "/a");
+}
+
 TEST(Engine, HardLinksAreTwoNamesOfOneFile) {
   TraceBuilder trace;
   trace.open(trace.here("one"), O_RDONLY, 3, regular_of(70));
@@ -197,6 +216,39 @@ TEST(Engine, ADescriptorNamedThroughProcIsFoundInTheTarget) {
   const Replayed run(trace);
   ASSERT_EQ(run.target.of<ChangeModePath>().size(), 1U);
   EXPECT_EQ(run.target.of<ChangeModePath>()[0].path.bytes, "/d");
+}
+
+TEST(Engine, APathBelowADescriptorNamedThroughProcIsFoundInTheTarget) {
+  TraceBuilder trace;
+  trace.mount(DeviceId(21), "/proc", "proc");
+  trace.unlink(trace.here("a"));
+  trace.open(trace.here("d"), O_PATH | O_DIRECTORY, 4, directory_of(90));
+  const auto through_proc = [](const std::string& rest) {
+    return at("/proc/self/fd/4" + rest, kAtCurrentDirectory, directory_of(kCwdInode));
+  };
+  trace.call(188, SetXattrPath{through_proc("/x/y"), Text::of("user.a"), Text::of("b"), 1, 0});
+  trace.call(188, SetXattrPath{through_proc("//x/../z"), Text::of("user.a"), Text::of("b"), 1, 0});
+  const Replayed run(trace);
+  const auto set = run.target.of<SetXattrPath>();
+  ASSERT_EQ(set.size(), 2U);
+  EXPECT_EQ(set[0].path.bytes, "/d/x/y");
+  EXPECT_EQ(set[1].path.bytes, "/d/z");
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/d", "/d/x", "/d/z", "/d/x/y"));
+}
+
+TEST(Engine, AFifoIsNamedButNotOpened) {
+  TraceBuilder trace;
+  trace.mount(DeviceId(21), "/proc", "proc");
+  const FileReference fifo{{DeviceId(20), 0, InodeNumber(91), 0}, FileKind::kFifo};
+  trace.call(259, MakeNode{trace.here("pipe"), S_IFIFO | 0600, 0});
+  trace.open(trace.here("pipe"), O_PATH | O_NOFOLLOW, 4, fifo);
+  trace.call(90, ChangeModePath{at("/proc/self/fd/4", kAtCurrentDirectory, directory_of(kCwdInode)), 0644, 0});
+  trace.open(trace.here("pipe"), O_RDONLY, 5, fifo);
+  const Replayed run(trace);
+  EXPECT_EQ(run.target.of<Open>().size(), 1U);
+  ASSERT_EQ(run.target.of<ChangeModePath>().size(), 1U);
+  EXPECT_EQ(run.target.of<ChangeModePath>()[0].path.bytes, "/pipe");
+  EXPECT_EQ(run.skipped(SkipReason::kNotAFile), 1U);
 }
 
 TEST(Engine, AWorkingDirectoryKnownByItsInodeAloneIsARoot) {
