@@ -142,6 +142,7 @@ struct Recording::State {
   void drain_loop();
   void encode_loop();
   void encode_chunk(const ByteQueue::Chunk& chunk);
+  void route_snapshot();
   void report_losses();
   // Known only when a request is put together: the kernel side had to count it as seen.
   [[nodiscard]] std::uint64_t own_requests() const { return block ? block->counts().own_requests : 0; }
@@ -207,6 +208,18 @@ void Recording::State::encode_chunk(const ByteQueue::Chunk& chunk) {
     if (size < sizeof head || size > chunk.size() - at) return;  // cannot happen: the ring gave whole records
     if (auto done = router->route({chunk.data() + at, size}); !done) fail(std::move(done).error());
     at += (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+}
+
+// The contexts are completed from /proc, which shows them only while the processes live: before the command is let go.
+void Recording::State::route_snapshot() {
+  constexpr int kMostChunks = 1024;  // running processes that are recorded go on filling the ring
+  for (int chunk = 0; chunk < kMostChunks && probe->pending() > 0; ++chunk) {
+    drain_once();
+    while (auto taken = queue.pop(0ms)) {
+      encode_chunk(*taken);
+      queue.give_back(std::move(*taken));
+    }
   }
 }
 

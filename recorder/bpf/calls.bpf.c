@@ -311,7 +311,7 @@ static __always_inline void emit_call(struct task_struct* task, struct task_stat
   call->head.cpu = bpf_get_smp_processor_id();
   call->process = (__u32)task->tgid;
   call->thread = (__u32)task->pid;
-  if (shape->text_a || shape->file_b || shape->extra) {
+  if (shape->text_a || shape->text_b || shape->file_b || shape->extra) {
     emit_with_tail(task, state, shape);
     return;
   }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -241,6 +242,41 @@ TEST(Recording, PathsOnPagesNeverTouchedAreRead) {
   EXPECT_THAT(removed, testing::ElementsAre(name, name, last, ""));
   EXPECT_EQ(run.sink.operations<Unlink>().back().path.state, TextState::kNull);
   ::close(file);
+}
+
+TEST(Recording, NamesOfExtendedAttributesAreReadOfDescriptorsToo) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  test::write_file(scratch / "file", "x");
+  Recorded run;
+  record_child(
+      [&] {
+        const int file = ::open((scratch / "file").c_str(), O_RDWR);
+        char value[8];
+        ::fsetxattr(file, "user.one", "1", 1, 0);
+        (void)::fgetxattr(file, "user.two", value, sizeof value);
+        ::fremovexattr(file, "user.three");
+      },
+      run);
+  const auto set = run.sink.operations<SetXattrDescriptor>();
+  const auto got = run.sink.operations<QueryXattrDescriptor>();
+  const auto removed = run.sink.operations<RemoveXattrDescriptor>();
+  ASSERT_TRUE(set.size() == 1 && got.size() == 1 && removed.size() == 1);
+  EXPECT_EQ(set[0].name, Text::of("user.one"));
+  EXPECT_EQ(got[0].name, Text::of("user.two"));
+  EXPECT_EQ(removed[0].name, Text::of("user.three"));
+}
+
+TEST(Recording, TheContextIsWholeHoweverShortTheCommand) {
+  IOTAPE_NEEDS_RECORDER();
+  for (int round = 0; round < 5; ++round) {
+    Recorded run;
+    record_command({"true"}, run);
+    const auto contexts = run.sink.all<ProcessContext>();
+    ASSERT_FALSE(contexts.empty());
+    EXPECT_EQ(contexts[0].working_directory.path, std::filesystem::current_path().string());
+    EXPECT_EQ(contexts[0].root.path, "/");
+  }
 }
 
 TEST(Recording, LosesNothingUncountedAtAnyRingSize) {

@@ -236,6 +236,29 @@ TEST(Engine, APathBelowADescriptorNamedThroughProcIsFoundInTheTarget) {
   EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/d", "/d/x", "/d/z", "/d/x/y"));
 }
 
+TEST(Engine, ACopyOfEverythingAsksForWhatThereWas) {
+  TraceBuilder trace;
+  trace.open(trace.here("from"), O_RDONLY, 3, regular_of(92));
+  trace.open(trace.here("to"), O_CREAT | O_EXCL | O_WRONLY, 4, regular_of(93));
+  Transfer copy;
+  copy.source = fd(3, regular_of(92));
+  copy.destination = fd(4, regular_of(93));
+  copy.source_position.value = copy.destination_position.value = 0;
+  copy.length = INT64_MAX;
+  trace.call(326, copy).outcome = OpOutcome::from_kernel(700);
+  copy.source_position.value = copy.destination_position.value = 700;
+  trace.call(326, copy).outcome = OpOutcome::from_kernel(0);
+  copy.length = 4096;
+  trace.call(326, copy).outcome = OpOutcome::from_kernel(0);
+  const Replayed run(trace);
+  const auto copies = run.target.of<Transfer>();
+  ASSERT_EQ(copies.size(), 3U);
+  EXPECT_EQ(copies[0].length, 700);
+  EXPECT_LE(copies[1].length, 1 << 20);
+  EXPECT_GT(copies[1].length, 0);
+  EXPECT_EQ(copies[2].length, 4096);
+}
+
 TEST(Engine, AFifoIsNamedButNotOpened) {
   TraceBuilder trace;
   trace.mount(DeviceId(21), "/proc", "proc");
