@@ -144,7 +144,8 @@ FileIndex TraceModel::identified(FileIndex file, const FileReference& reference)
 FileIndex TraceModel::locate_state(const FileState& state) {
   FileIndex directory = state.name.empty() ? kNoFile : names_.find_or_float(state.parent);
   std::string name = state.name;
-  if (directory != kNoFile && name.find('/') != std::string::npos) {  // as the call spelt it, relative to the parent
+  const bool spelt_as_path = name.find('/') != std::string::npos || name == "." || name == "..";
+  if (directory != kNoFile && spelt_as_path) {  // as the call spelt it, relative to the parent
     const Resolution place =
         names_.resolve({.start = directory, .bytes = name, .follow_last = false, .create_directories = true});
     if (place.name.empty()) return identified(place.file, state.file);

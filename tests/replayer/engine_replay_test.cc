@@ -259,6 +259,23 @@ TEST(Engine, ACopyOfEverythingAsksForWhatThereWas) {
   EXPECT_EQ(copies[2].length, 4096);
 }
 
+TEST(Engine, AStateOfDotLeavesTheDirectoryWhereItIs) {
+  TraceBuilder trace;
+  for (const char* name : {".", "../work", "a/..", ".."}) {
+    FileState state;
+    state.source = StateSource::kFirstTouch;
+    state.file = directory_of(name == std::string("..") ? 5 : kCwdInode);
+    state.parent = directory_of(kCwdInode);
+    state.name = name;
+    trace.events.emplace_back(state);
+  }
+  trace.open(trace.here("."), O_RDONLY | O_DIRECTORY, 3, directory_of(kCwdInode));
+  trace.unlink(trace.here("x"));
+  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/x"));
+  EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
+}
+
 TEST(Engine, AFifoIsNamedButNotOpened) {
   TraceBuilder trace;
   trace.mount(DeviceId(21), "/proc", "proc");
