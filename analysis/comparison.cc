@@ -97,6 +97,16 @@ std::string Comparison::conclusion() const {
   return text;
 }
 
+std::vector<std::string> Comparison::notes() const {
+  std::vector<std::string> all;
+  for (const RunGroup& group : groups)
+    for (const RunFigures& run : group.runs)
+      if (!run.disks.empty())
+        all.push_back(fmt::format("{}: requests of {} only, the disk under what was changed; --device names others",
+                                  run.trace, run.disks));
+  return all;
+}
+
 std::vector<std::string> Comparison::warnings() const {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)
@@ -221,6 +231,7 @@ std::string comparison_text(const Comparison& comparison, const Terminal& termin
       "n=1 means one run, which shows nothing about chance",
       terminal.width);
   text += "\n" + wrapped(printable(comparison.conclusion()) + ".", terminal.width);
+  for (const std::string& note : comparison.notes()) text += wrapped(printable(note), terminal.width);
   for (const std::string& warning : comparison.warnings())
     text += wrapped("warning: " + printable(warning), terminal.width);
   for (const std::string& broken : comparison.broken_limits) text += wrapped(printable(broken), terminal.width);

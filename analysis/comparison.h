@@ -54,6 +54,8 @@ struct Comparison {
   // Who won and what cannot be concluded, in one sentence.
   [[nodiscard]] std::string conclusion() const;
   // Losses, damage and serialised latencies of the inputs, one sentence each.
+  // What was left out of the figures on purpose.
+  [[nodiscard]] std::vector<std::string> notes() const;
   [[nodiscard]] std::vector<std::string> warnings() const;
 };
 

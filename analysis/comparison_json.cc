@@ -59,6 +59,7 @@ std::string comparison_json(const Comparison& comparison) {
         json["differences"].push_back(difference_json(comparison, *difference));
   }
   json["conclusion"] = comparison.conclusion();
+  json["notes"] = comparison.notes();
   json["warnings"] = comparison.warnings();
   json["broken_limits"] = comparison.broken_limits;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "analysis/changed_disks.h"
 #include "analysis/trace_walk.h"
 #include "format/base/units.h"
 
@@ -91,20 +92,48 @@ void put_seeks(RunFigures& figures, SeekReport& seeks) {
   put("sequential_share", total.share(total.sequential)), put("backward_share", total.share(total.backward));
 }
 
+// What is known after a walk over a trace: its calls, its requests, or both.
+struct Walked {
+  SeekAnalysis seeks;
+  CallStatistics calls;
+  WalkEnd end;
+};
+
+Result<void> walk_into(Walked& walked, const std::string& path, const SelectionOptions& selection, WalkNeeds needs) {
+  IOTAPE_ASSIGN(walked.end, walk_trace(path, selection, needs, [&](const EventBody& body, Selected selected) {
+                  const auto* call = std::get_if<Syscall>(&body);
+                  if (call == nullptr && needs.requests) walked.seeks.add(body, selected == Selected::kYes);
+                  if (call != nullptr && selected == Selected::kYes) walked.calls.add(*call);
+                }));
+  return {};
+}
+
+// Devices narrow the requests down and leave the calls alone: a run's time is that of all its calls.
+Result<void> walk_layers(Walked& walked, const std::string& path, const SelectionOptions& selection,
+                         const std::vector<std::string>& devices) {
+  if (devices.empty()) return walk_into(walked, path, selection, {true, true});
+  SelectionOptions calls = selection;
+  calls.devices.clear();
+  IOTAPE_TRY(walk_into(walked, path, calls, {true, false}));
+  SelectionOptions requests = selection;
+  requests.devices = devices;
+  requests.syscalls.clear();
+  return walk_into(walked, path, requests, {false, true});
+}
+
 Result<std::vector<RunFigures>> figures_of_trace(const std::string& path, const SelectionOptions& selection,
                                                  std::uint64_t threshold) {
-  SeekAnalysis seeks({StreamOrder::kIssue, threshold, GroupBy::kOperation});
-  CallStatistics calls;
-  IOTAPE_ASSIGN(const WalkEnd end,
-                walk_trace(path, selection, {true, true}, [&](const EventBody& body, Selected selected) {
-                  seeks.add(body, selected == Selected::kYes);
-                  const auto* call = std::get_if<Syscall>(&body);
-                  if (call != nullptr && selected == Selected::kYes) calls.add(*call);
-                }));
-  seeks.condition().finish(end.header, end.report);
-  SeekReport report = seeks.finish(path);
-  RunFigures figures = figures_of(calls, report, end.header.has_syscalls || !calls.calls().empty(),
-                                  end.header.has_block || report.counts.requests > 0);
+  ChangedDisks disks;
+  if (selection.devices.empty()) {
+    IOTAPE_ASSIGN(disks, find_changed_disks(path, selection));
+  }
+  Walked walked{SeekAnalysis({StreamOrder::kIssue, threshold, GroupBy::kOperation}), {}, {}};
+  IOTAPE_TRY(walk_layers(walked, path, selection, selection.devices.empty() ? disks.devices : selection.devices));
+  walked.seeks.condition().finish(walked.end.header, walked.end.report);
+  SeekReport report = walked.seeks.finish(path);
+  RunFigures figures = figures_of(walked.calls, report, walked.end.header.has_syscalls || !walked.calls.calls().empty(),
+                                  walked.end.header.has_block || report.counts.requests > 0);
+  figures.disks = disks.names;
   return std::vector<RunFigures>{std::move(figures)};
 }
 

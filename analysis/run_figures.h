@@ -31,12 +31,13 @@ struct RunFigures {
   std::string trace;
   std::map<std::string, double, std::less<>> values;
   TraceCondition condition;
+  std::string disks;  // names of the disks the requests are of, when they are not of all: those under what was changed
 
   [[nodiscard]] std::optional<double> value(std::string_view metric) const;
 };
 
-// Of a trace file, or of an earlier document of `iotape seeks --json` or `iotape compare --json` (which may hold
-// several).
+// Of a trace file, its requests those of the disks that were changed unless the selection names devices; or of an
+// earlier document of `iotape seeks --json` or `iotape compare --json` (which may hold several).
 Result<std::vector<RunFigures>> read_figures(const std::string& path, const SelectionOptions& selection,
                                              std::uint64_t threshold);
 
