@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "format/base/cold_caches.h"
 #include "format/base/units.h"
 #include "recorder/changing_watch.h"
 #include "recorder/command/record_options.h"
@@ -45,13 +46,6 @@ sigset_t block_signals() {
   // A reader that goes away, of `-o -`, is a failed write and not the end of this program.
   ::signal(SIGPIPE, SIG_IGN);
   return set;
-}
-
-Result<void> drop_caches() {
-  ::sync();
-  const FileDescriptor file(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC));
-  if (!file || ::write(file.get(), "3", 1) != 1) return system_failure("dropping the caches for --cold", errno);
-  return {};
 }
 
 enum class Ending { kWorkloadEnded, kWindow, kInterrupted, kTooLarge, kDiskLow, kSinkFailed };
@@ -303,7 +297,7 @@ Result<int> RecordRun::run() {
   IOTAPE_TRY(walk_trees());
   WriterSink file(*writer_);
   watch_.emplace(file);
-  if (options_.cold) IOTAPE_TRY(drop_caches());
+  if (options_.cold) IOTAPE_TRY(make_caches_cold());
   IOTAPE_TRY(recording_->begin(*watch_));
   if (workload_) {
     IOTAPE_ASSIGN(const int refused, workload_->release());

@@ -1,4 +1,5 @@
 #include "replayer/target/directory_place.h"
+#include "format/base/cold_caches.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "format/base/cold_caches.h"
 
 namespace iotape {
 namespace {
@@ -113,10 +116,7 @@ std::string filesystem_name(int descriptor) {
 
 Result<std::string> drop_caches(int descriptor) {
   if (::syncfs(descriptor) != 0) return system_failure("syncing the target", errno);
-  const FileDescriptor control(::open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC));
-  constexpr std::string_view kEverything = "3";
-  if (control && ::write(control.get(), kEverything.data(), kEverything.size()) == 1)
-    return "cold: synced, and every page, inode and dentry cache of the machine dropped";
+  if (make_caches_cold()) return "cold: synced, and every page, inode and dentry cache of the machine dropped";
   return "not cold: synced only, since dropping caches takes root";
 }
 
