@@ -154,7 +154,8 @@ Result<void> RecordRun::create_writer() {
   recording_->describe(header);
   header.cache = options_.cold ? CacheCondition::kCold : CacheCondition::kAsFound;
   header.source_command = source_command(options_);
-  header.history.push_back({"record", fmt::format("iotape {}", IOTAPE_VERSION)});
+  header.history.push_back(
+      {"record" + (header.source_command.empty() ? "" : " -- " + header.source_command), IOTAPE_VERSION});
   WriterOptions writing;
   constexpr std::int64_t kReorderWindow = 10'000'000;  // two processors' hooks differ by far less
   writing.reorder_window = Nanoseconds(kReorderWindow);
