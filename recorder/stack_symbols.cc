@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -46,7 +47,7 @@ std::optional<BuildId> build_id_of(const std::string& path) {
   if (bcc_elf_get_buildid(path.c_str(), text) != 0) return std::nullopt;
   BuildId id{};
   for (std::size_t index = 0; index < id.size() && std::isxdigit(static_cast<unsigned char>(text[2 * index])); ++index)
-    id[index] = static_cast<std::uint8_t>(std::stoul(std::string(text + 2 * index, 2), nullptr, 16));
+    std::from_chars(text + 2 * index, text + 2 * index + 2, id[index], 16);
   return id;
 }
 

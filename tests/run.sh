@@ -7,7 +7,7 @@ usage() {
   cat <<'USAGE'
 usage: tests/run.sh [--long] [-R REGEX]
 
-Sets up, builds (preset dev) and runs the lint, unit and end-to-end tests.
+Sets up, builds (preset check) and runs the lint, unit and end-to-end tests.
 
   --long     also: clang-tidy, the tests under ASan+UBSan and under TSan, the
              fuzzers for a minute each, and the tests that are long by nature
@@ -65,14 +65,14 @@ closing_lines() { # PRESET
 step 'set-up'
 ./setup.sh
 
-build dev
+build check
 short=(-LE long)
 [ "$long" = no ] || short=()
-run_tests dev "${short[@]}"
+run_tests check "${short[@]}"
 
 if [ "$long" = yes ]; then
   step 'clang-tidy'
-  tests/lint/tidy.sh build/dev || failed+=(clang-tidy)
+  tests/lint/tidy.sh build/check || failed+=(clang-tidy)
   for preset in asan tsan; do
     build "$preset"
     run_tests "$preset" -LE 'long|lint'
@@ -86,8 +86,8 @@ if [ "$long" = yes ]; then
   for preset in asan tsan; do step "$preset" && closing_lines "$preset"; done
 fi
 
-step "$(date -u -d "@$SECONDS" +%M:%S) for everything; build/dev/ctest.log has every word"
-closing_lines dev
+step "$(date -u -d "@$SECONDS" +%M:%S) for everything; build/check/ctest.log has every word"
+closing_lines check
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'FAILED: %s\n' "${failed[@]}"
   exit 1

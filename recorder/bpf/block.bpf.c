@@ -5,9 +5,9 @@
  * Programs are attached in this order and detached in reverse: a request's end is hooked before its beginning.
  * Which requests belong to a recording is said in recorder/decisions/20261130-which-block-requests.md, how causes are
  * told apart in recorder/decisions/20261130-block-attribution.md. */
+#include "recorder/block_wire.h"
 #include "recorder/bpf/block_types.bpf.h"
 #include "recorder/bpf/extract.bpf.h"
-#include "recorder/block_wire.h"
 
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
@@ -88,35 +88,35 @@ struct {
 
 /* Argument `index` of a tracepoint, one further when the queue comes first. Assembler, since a compiled choice between
  * two context fields becomes pointer arithmetic on the context, which the verifier refuses. */
-#define ARGUMENT(type, hook, index)                                                                     \
-  ({                                                                                                     \
-    __u64 argument_;                                                                                     \
-    if (block_config.shift[hook])                                                                       \
-      asm volatile("%0 = *(u64 *)(%1 + " #index " * 8 + 8)" : "=r"(argument_) : "r"(ctx));               \
-    else                                                                                                 \
-      asm volatile("%0 = *(u64 *)(%1 + " #index " * 8)" : "=r"(argument_) : "r"(ctx));                   \
-    (type) argument_;                                                                                    \
+#define ARGUMENT(type, hook, index)                                                        \
+  ({                                                                                       \
+    __u64 argument_;                                                                       \
+    if (block_config.shift[hook])                                                          \
+      asm volatile("%0 = *(u64 *)(%1 + " #index " * 8 + 8)" : "=r"(argument_) : "r"(ctx)); \
+    else                                                                                   \
+      asm volatile("%0 = *(u64 *)(%1 + " #index " * 8)" : "=r"(argument_) : "r"(ctx));     \
+    (type) argument_;                                                                      \
   })
 
 /* ---- devices ---- */
 
-static __always_inline __u32 disk_number(struct gendisk *disk) {
+static __always_inline __u32 disk_number(struct gendisk* disk) {
   return (__u32)disk->major << 20 | (__u32)disk->first_minor;
 }
 
-static __always_inline struct gendisk *bio_disk(struct bio *bio) {
+static __always_inline struct gendisk* bio_disk(struct bio* bio) {
   if (bpf_core_field_exists(bio->bi_bdev)) return bio->bi_bdev->bd_disk;
-  return ((struct bio___before_5_11 *)bio)->bi_disk;
+  return ((struct bio___before_5_11*)bio)->bi_disk;
 }
 
-static __always_inline __u32 bio_partition(struct bio *bio, __u32 disk) {
+static __always_inline __u32 bio_partition(struct bio* bio, __u32 disk) {
   if (bpf_core_field_exists(bio->bi_bdev)) return bio->bi_bdev->bd_dev;
   return disk;
 }
 
-static __always_inline struct gendisk *request_disk(struct request *rq) {
+static __always_inline struct gendisk* request_disk(struct request* rq) {
   if (bpf_core_field_exists(struct request_queue, disk)) return rq->q->disk;
-  return ((struct request___before_5_17 *)rq)->rq_disk;
+  return ((struct request___before_5_17*)rq)->rq_disk;
 }
 
 static __always_inline bool is_wanted(__u32 device) { return bpf_map_lookup_elem(&disks, &device) != NULL; }
@@ -129,13 +129,13 @@ static __always_inline void want(__u32 device) {
 /* ---- tasks ---- */
 
 /* With record_all a process is traced before it has made its first call, and has no state yet. */
-static __always_inline bool is_of_recording(struct task_struct *task, struct task_state *state) {
+static __always_inline bool is_of_recording(struct task_struct* task, struct task_state* state) {
   if (state) return state->start.armed;
   return config.record_all && !(task->flags & PF_KTHREAD) && (__u32)task->tgid != config.own_process;
 }
 
 static __always_inline bool current_is_of_recording(void) {
-  struct task_struct *task = bpf_get_current_task_btf();
+  struct task_struct* task = bpf_get_current_task_btf();
   return is_of_recording(task, state_of(task));
 }
 
@@ -156,37 +156,37 @@ static __always_inline __u32 flags_of(__u32 opf) {
 /* ---- whose pages ---- */
 
 struct page_owner {
-  struct inode *host; /* NULL: memory of a process, a copy, or nothing */
+  struct inode* host; /* NULL: memory of a process, a copy, or nothing */
   __u64 offset;       /* within host */
   bool swap;
 };
 
-static __always_inline void read_folio(struct page *head, struct address_space **mapping, __u64 *index) {
+static __always_inline void read_folio(struct page* head, struct address_space** mapping, __u64* index) {
   if (!bpf_core_type_exists(struct folio)) {
-    struct page___before_folios *old = (struct page___before_folios *)head;
+    struct page___before_folios* old = (struct page___before_folios*)head;
     *mapping = BPF_CORE_READ(old, mapping);
     *index = BPF_CORE_READ(old, index);
   } else {
-    struct folio *folio = (struct folio *)head;
+    struct folio* folio = (struct folio*)head;
     *mapping = BPF_CORE_READ(folio, mapping);
     *index = BPF_CORE_READ(folio, index);
   }
 }
 
 /* What the first page of a bio belongs to. */
-static __always_inline void find_owner(struct bio *bio, struct page_owner *owner) {
+static __always_inline void find_owner(struct bio* bio, struct page_owner* owner) {
   struct bio_vec vector;
-  struct bio_vec *vectors = bio->bi_io_vec;
+  struct bio_vec* vectors = bio->bi_io_vec;
   __u32 done = bio->bi_iter.bi_bvec_done;
   owner->host = NULL;
   owner->offset = 0;
   owner->swap = false;
   if (bpf_probe_read_kernel(&vector, sizeof(vector), vectors + bio->bi_iter.bi_idx)) return;
-  struct page *page = vector.bv_page;
+  struct page* page = vector.bv_page;
   if (!page) return;
   __u64 compound = BPF_CORE_READ(page, compound_head);
-  struct page *head = compound & 1 ? (struct page *)(compound - 1) : page;
-  struct address_space *mapping;
+  struct page* head = compound & 1 ? (struct page*)(compound - 1) : page;
+  struct address_space* mapping;
   __u64 index;
   read_folio(head, &mapping, &index);
   if ((__u64)mapping & 3) {
@@ -202,18 +202,18 @@ static __always_inline void find_owner(struct bio *bio, struct page_owner *owner
 }
 
 /* The filesystem's trees in memory: pages like a device's own, but at logical addresses. */
-static __always_inline bool is_btree_inode(const struct wire_file *file) {
+static __always_inline bool is_btree_inode(const struct wire_file* file) {
   return file->inode == BTRFS_BTREE_INODE && file->subvolume;
 }
 
 /* ---- who dirtied ---- */
 
-static __always_inline int note_dirtying(struct address_space *mapping) {
-  struct task_struct *task = bpf_get_current_task_btf();
+static __always_inline int note_dirtying(struct address_space* mapping) {
+  struct task_struct* task = bpf_get_current_task_btf();
   __u32 process = (__u32)task->tgid;
   bool own = process == config.own_process;
   if (!mapping || (!own && !is_of_recording(task, state_of(task)))) return 0;
-  struct inode *host = mapping->host;
+  struct inode* host = mapping->host;
   if (!host) return 0;
   struct dirtier fresh = {.inode = host->i_ino,
                           .device = host->i_sb->s_dev,
@@ -224,7 +224,7 @@ static __always_inline int note_dirtying(struct address_space *mapping) {
   if (!own) want(device ? host->i_rdev : fresh.device);
   if (device) return 0; /* many files' metadata: the last one to touch it says nothing of a block */
   __u64 key = (__u64)host;
-  struct dirtier *known = bpf_map_lookup_elem(&dirtiers, &key);
+  struct dirtier* known = bpf_map_lookup_elem(&dirtiers, &key);
   if (known && known->inode == fresh.inode && known->thread == fresh.thread && known->device == fresh.device &&
       known->generation == fresh.generation)
     return 0;
@@ -233,28 +233,28 @@ static __always_inline int note_dirtying(struct address_space *mapping) {
 }
 
 SEC("tp_btf/writeback_dirty_folio")
-int block_dirty_folio(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
+int block_dirty_folio(__u64* ctx) { return note_dirtying((struct address_space*)ctx[1]); }
 
 SEC("tp_btf/writeback_dirty_page")
-int block_dirty_page(__u64 *ctx) { return note_dirtying((struct address_space *)ctx[1]); }
+int block_dirty_page(__u64* ctx) { return note_dirtying((struct address_space*)ctx[1]); }
 
 /* Filesystems that change metadata without dirtying a page in the calling task. */
 SEC("tp_btf/jbd2_handle_start")
-int block_journal(__u64 *ctx) {
+int block_journal(__u64* ctx) {
   if (current_is_of_recording()) want((__u32)ctx[0]);
   return 0;
 }
 
 SEC("tp_btf/xfs_trans_alloc")
-int block_xfs(__u64 *ctx) {
-  struct xfs_trans *transaction = (struct xfs_trans *)ctx[0];
+int block_xfs(__u64* ctx) {
+  struct xfs_trans* transaction = (struct xfs_trans*)ctx[0];
   if (transaction && current_is_of_recording()) want(transaction->t_mountp->m_super->s_dev);
   return 0;
 }
 
-static __always_inline void look_up_dirtier(struct inode *host, struct wire_bio *record) {
+static __always_inline void look_up_dirtier(struct inode* host, struct wire_bio* record) {
   __u64 key = (__u64)host;
-  struct dirtier *known = bpf_map_lookup_elem(&dirtiers, &key);
+  struct dirtier* known = bpf_map_lookup_elem(&dirtiers, &key);
   record->dirtier_process = record->dirtier_thread = 0;
   if (!known || known->inode != record->file.inode || known->device != record->file.device ||
       known->generation != record->file.generation)
@@ -265,13 +265,13 @@ static __always_inline void look_up_dirtier(struct inode *host, struct wire_bio 
 
 /* ---- cause ---- */
 
-static __always_inline bool is_journal_thread(struct task_struct *task) {
+static __always_inline bool is_journal_thread(struct task_struct* task) {
   return task->flags & PF_KTHREAD && task->comm[0] == 'j' && task->comm[1] == 'b' && task->comm[2] == 'd' &&
          task->comm[3] == '2' && task->comm[4] == '/';
 }
 
 /* jbd2 and the log of xfs are alone in writing with all three flags. */
-static __always_inline bool is_journal_write(struct task_struct *task, struct wire_bio *record) {
+static __always_inline bool is_journal_write(struct task_struct* task, struct wire_bio* record) {
   if (record->operation != OPERATION_WRITE) return false;
   return (record->flags & FLAGS_JOURNAL) == FLAGS_JOURNAL || is_journal_thread(task);
 }
@@ -281,7 +281,7 @@ static __always_inline bool moves_data(__u8 operation) {
 }
 
 /* A device's own page written elsewhere than where it belongs: a copy in the journal. */
-static __always_inline bool is_elsewhere(struct bio *bio, struct wire_bio *record, __u64 offset) {
+static __always_inline bool is_elsewhere(struct bio* bio, struct wire_bio* record, __u64 offset) {
   if (record->operation != OPERATION_WRITE || !bpf_core_field_exists(bio->bi_bdev)) return false;
   return offset >> 9 != record->sector - bio->bi_bdev->bd_start_sect;
 }
@@ -292,12 +292,12 @@ static __always_inline bool is_transfer(__u32 number) {
 }
 
 /* A transfer between a file and a process's memory: the call under way says which file. */
-static __always_inline bool attribute_direct(struct task_state *state, struct wire_bio *record) {
+static __always_inline bool attribute_direct(struct task_state* state, struct wire_bio* record) {
   if (!state || !state->in_call || !is_transfer(state->call.number)) return false;
   if ((state->call.file.mode & S_IFMT) != S_IFREG) return false;
   record->file = state->call.file;
   struct direct_progress progress = {.call_start = state->call.start, .bytes = 0};
-  struct direct_progress *known = bpf_map_lookup_elem(&direct, &record->thread);
+  struct direct_progress* known = bpf_map_lookup_elem(&direct, &record->thread);
   if (known && known->call_start == progress.call_start) progress.bytes = known->bytes;
   bool explicit_offset = state->call.number >= 295 || state->call.number == 17 || state->call.number == 18;
   __s64 begin = explicit_offset ? (__s64)state->call.args[3] : state->call.position;
@@ -308,7 +308,8 @@ static __always_inline bool attribute_direct(struct task_state *state, struct wi
   return true;
 }
 
-static __always_inline void attribute_without_host(struct task_struct *task, struct task_state *state, bool swap, struct wire_bio *record) {
+static __always_inline void attribute_without_host(struct task_struct* task, struct task_state* state, bool swap,
+                                                   struct wire_bio* record) {
   forget(&record->file);
   if (swap)
     record->cause = CAUSE_SWAP;
@@ -321,8 +322,8 @@ static __always_inline void attribute_without_host(struct task_struct *task, str
 }
 
 /* Fills file, offset, dirtier and cause. */
-static __always_inline void attribute(struct task_struct *task, struct task_state *state, struct bio *bio,
-                                      struct wire_bio *record) {
+static __always_inline void attribute(struct task_struct* task, struct task_state* state, struct bio* bio,
+                                      struct wire_bio* record) {
   struct page_owner owner = {};
   record->cause = CAUSE_UNKNOWN;
   record->file_offset = -1;
@@ -355,15 +356,15 @@ static __always_inline void attribute(struct task_struct *task, struct task_stat
 /* ---- bios ---- */
 
 /* A part that finds no room is counted as such: it is no event of its own. */
-static __always_inline void emit_part(void *record, __u16 kind, __u16 size) {
-  struct wire_head *head = record;
+static __always_inline void emit_part(void* record, __u16 kind, __u16 size) {
+  struct wire_head* head = record;
   head->kind = kind;
   head->size = size;
   head->cpu = bpf_get_smp_processor_id();
   if (bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP)) count_loss(WIRE_LOSS_PART_MAP);
 }
 
-static __always_inline void begin_bio_based(struct wire_bio *bio) {
+static __always_inline void begin_bio_based(struct wire_bio* bio) {
   struct wire_request request = {.first_bio = bio->bio,
                                  .sector = bio->sector,
                                  .bytes = bio->bytes,
@@ -378,7 +379,7 @@ static __always_inline void begin_bio_based(struct wire_bio *bio) {
 
 /* Whether a bio is kept. A disk one of whose filesystems is wanted becomes wanted itself: its requests do not say
  * which filesystem they are for. */
-static __always_inline bool belongs(struct wire_bio *record, bool traced) {
+static __always_inline bool belongs(struct wire_bio* record, bool traced) {
   if (is_wanted(record->disk)) return true;
   if (block_config.listed_only) return false;
   if ((record->partition != record->disk && is_wanted(record->partition)) ||
@@ -392,12 +393,12 @@ static __always_inline bool belongs(struct wire_bio *record, bool traced) {
   return true;
 }
 
-static __always_inline int queue_bio(struct bio *bio) {
+static __always_inline int queue_bio(struct bio* bio) {
   if (!bio) return 0;
-  struct gendisk *disk = bio_disk(bio);
+  struct gendisk* disk = bio_disk(bio);
   __u32 opf = bio->bi_opf;
-  struct task_struct *task = bpf_get_current_task_btf();
-  struct task_state *state = state_of(task);
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct task_state* state = state_of(task);
   bool traced = is_of_recording(task, state);
   struct wire_bio record;
   __builtin_memset(&record.operation, 0, 8);
@@ -425,12 +426,12 @@ static __always_inline int queue_bio(struct bio *bio) {
 }
 
 SEC("tp_btf/block_bio_queue")
-int block_queue(__u64 *ctx) { return queue_bio(ARGUMENT(struct bio *, WIRE_SHIFT_BIO_QUEUE, 0)); }
+int block_queue(__u64* ctx) { return queue_bio(ARGUMENT(struct bio*, WIRE_SHIFT_BIO_QUEUE, 0)); }
 
 /* A partition's bios are remapped before they are queued; only a move to another device is news. */
 SEC("tp_btf/block_bio_remap")
-int block_remap(__u64 *ctx) {
-  struct bio *bio = ARGUMENT(struct bio *, WIRE_SHIFT_BIO_REMAP, 0);
+int block_remap(__u64* ctx) {
+  struct bio* bio = ARGUMENT(struct bio*, WIRE_SHIFT_BIO_REMAP, 0);
   __u32 old_device = ARGUMENT(__u32, WIRE_SHIFT_BIO_REMAP, 1);
   __u64 old_sector = ARGUMENT(__u64, WIRE_SHIFT_BIO_REMAP, 2);
   if (!bio) return 0;
@@ -447,8 +448,8 @@ int block_remap(__u64 *ctx) {
 
 /* ---- requests ---- */
 
-static __always_inline void emit_request(struct wire_request *state, __u64 complete) {
-  struct wire_request *record = emit_reserve(WIRE_REQUEST, sizeof(*record));
+static __always_inline void emit_request(struct wire_request* state, __u64 complete) {
+  struct wire_request* record = emit_reserve(WIRE_REQUEST, sizeof(*record));
   if (!record) return;
   struct wire_head head = record->head;
   *record = *state;
@@ -459,18 +460,18 @@ static __always_inline void emit_request(struct wire_request *state, __u64 compl
 }
 
 SEC("tp_btf/block_bio_complete")
-int block_bio_end(__u64 *ctx) {
-  struct bio *bio = (struct bio *)ctx[1];
+int block_bio_end(__u64* ctx) {
+  struct bio* bio = (struct bio*)ctx[1];
   if (!bio) return 0;
   __u64 key = (__u64)bio;
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
+  struct wire_request* state = bpf_map_lookup_elem(&requests, &key);
   if (state) {
     state->error = bio->bi_status;
     emit_request(state, bpf_ktime_get_boot_ns());
     bpf_map_delete_elem(&requests, &key);
     return 0;
   }
-  struct gendisk *disk = bio_disk(bio);
+  struct gendisk* disk = bio_disk(bio);
   struct wire_bio_moved record = {.bio = key, .old_disk = disk_number(disk)};
   if (!is_wanted(record.old_disk) || !disk->queue->mq_ops) return 0;
   record.operation = operation_of(bio->bi_opf);
@@ -480,11 +481,11 @@ int block_bio_end(__u64 *ctx) {
 
 /* May come several times, each with the bytes it is about. */
 SEC("tp_btf/block_rq_complete")
-int block_end(__u64 *ctx) {
+int block_end(__u64* ctx) {
   __u64 key = ctx[0];
   __s32 error = (__s32)ctx[1];
   __u32 bytes = (__u32)ctx[2];
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
+  struct wire_request* state = bpf_map_lookup_elem(&requests, &key);
   if (!state) return 0;
   state->done += bytes;
   if (error) state->error = error;
@@ -495,8 +496,8 @@ int block_end(__u64 *ctx) {
 }
 
 /* Whether one of the first bios of a request was queued by a traced task on a disk that is not wanted. */
-static __always_inline bool carries(struct request *rq) {
-  struct bio *bio = rq->bio;
+static __always_inline bool carries(struct request* rq) {
+  struct bio* bio = rq->bio;
   bool found = false;
   for (int step = 0; step < 32 && bio; ++step) {
     __u64 key = (__u64)bio;
@@ -506,7 +507,7 @@ static __always_inline bool carries(struct request *rq) {
   return found;
 }
 
-static __always_inline void begin_request(__u64 key, struct request *rq, __u32 disk) {
+static __always_inline void begin_request(__u64 key, struct request* rq, __u32 disk) {
   struct wire_request state = {};
   __u32 opf = rq->cmd_flags;
   state.first_bio = (__u64)rq->bio;
@@ -521,10 +522,10 @@ static __always_inline void begin_request(__u64 key, struct request *rq, __u32 d
   if (bpf_map_update_elem(&requests, &key, &state, BPF_ANY)) count_loss(WIRE_LOSS_REQUEST_MAP);
 }
 
-static __always_inline int issue_request(struct request *rq) {
+static __always_inline int issue_request(struct request* rq) {
   if (!rq) return 0;
   __u64 key = (__u64)rq;
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
+  struct wire_request* state = bpf_map_lookup_elem(&requests, &key);
   if (state && state->waiting) {
     state->waiting = 0;
     state->issue = bpf_ktime_get_boot_ns();
@@ -542,11 +543,11 @@ static __always_inline int issue_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_issue")
-int block_issue(__u64 *ctx) { return issue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_ISSUE, 0)); }
+int block_issue(__u64* ctx) { return issue_request(ARGUMENT(struct request*, WIRE_SHIFT_RQ_ISSUE, 0)); }
 
-static __always_inline int requeue_request(struct request *rq) {
+static __always_inline int requeue_request(struct request* rq) {
   __u64 key = (__u64)rq;
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
+  struct wire_request* state = bpf_map_lookup_elem(&requests, &key);
   if (!state) return 0;
   state->requeues++;
   state->waiting = 1;
@@ -554,13 +555,13 @@ static __always_inline int requeue_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_requeue")
-int block_requeue(__u64 *ctx) { return requeue_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_REQUEUE, 0)); }
+int block_requeue(__u64* ctx) { return requeue_request(ARGUMENT(struct request*, WIRE_SHIFT_RQ_REQUEUE, 0)); }
 
 /* A requeued request that is merged into another one ends without a completion; its sectors come with the other. */
-static __always_inline int merge_request(struct request *rq) {
+static __always_inline int merge_request(struct request* rq) {
   __u64 key = (__u64)rq;
-  struct wire_request *state = bpf_map_lookup_elem(&requests, &key);
-  struct wire_counters *count = my_counters();
+  struct wire_request* state = bpf_map_lookup_elem(&requests, &key);
+  struct wire_counters* count = my_counters();
   if (!state || !state->waiting || !count) return 0;
   count->seen--; /* sums over CPUs: another one may have counted it */
   bpf_map_delete_elem(&requests, &key);
@@ -568,4 +569,4 @@ static __always_inline int merge_request(struct request *rq) {
 }
 
 SEC("tp_btf/block_rq_merge")
-int block_merge(__u64 *ctx) { return merge_request(ARGUMENT(struct request *, WIRE_SHIFT_RQ_MERGE, 0)); }
+int block_merge(__u64* ctx) { return merge_request(ARGUMENT(struct request*, WIRE_SHIFT_RQ_MERGE, 0)); }

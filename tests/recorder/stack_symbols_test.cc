@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 
@@ -34,7 +35,7 @@ BuildId own_build_id() {
   EXPECT_EQ(bcc_elf_get_buildid(own_path().c_str(), text), 0);
   BuildId id{};
   for (std::size_t index = 0; index < id.size(); ++index)
-    id[index] = static_cast<std::uint8_t>(std::stoul(std::string(text + 2 * index, 2), nullptr, 16));
+    std::from_chars(text + 2 * index, text + 2 * index + 2, id[index], 16);
   return id;
 }
 
@@ -92,7 +93,7 @@ TEST(StackSymbols, AKernelFunctionIsNamed) {
   std::ifstream all("/proc/kallsyms");
   std::uint64_t address = 0;
   for (std::string line; std::getline(all, line) && address == 0;)
-    if (line.ends_with(" vfs_read")) address = std::stoull(line.substr(0, 16), nullptr, 16);
+    if (line.ends_with(" vfs_read")) std::from_chars(line.data(), line.data() + 16, address, 16);
   ASSERT_NE(address, 0U);
   StackSymbols symbols;
   const std::vector<std::uint64_t> frames = {address + 0x10};

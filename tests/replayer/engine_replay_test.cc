@@ -45,7 +45,7 @@ TEST(Engine, RemovalOfATreeIsInferredFromTheRemovalsAlone) {
   EXPECT_EQ(run.report.issued, 10U);
   EXPECT_EQ(run.report.mismatches, 0U);
   ASSERT_EQ(run.roots.all().size(), 1U);
-  EXPECT_EQ(run.roots.all()[0].from, "/mnt/work");
+  EXPECT_EQ(run.roots.all()[0].from, "/mnt/job");
 }
 
 TEST(Engine, DirectoryHandlesAreTranslatedAndNamesKept) {
@@ -119,12 +119,12 @@ TEST(Engine, StatesBeatInferenceAndCreationBeatsStates) {
     event.mode = 0100600;
     trace.events.emplace_back(event);
   };
-  state("/mnt/work/kept", regular_of(50), 7000, StateSource::kFirstTouch);
+  state("/mnt/job/kept", regular_of(50), 7000, StateSource::kFirstTouch);
   trace.open(trace.here("kept"), O_RDWR, 3, regular_of(50));
   trace.read(fd(3, regular_of(50)), 0, 100);
-  state("/mnt/work/kept", regular_of(50), 9000, StateSource::kStatCall);
+  state("/mnt/job/kept", regular_of(50), 9000, StateSource::kStatCall);
   trace.time += Nanoseconds(10);
-  state("/mnt/work/made", regular_of(51), 0, StateSource::kFirstTouch);
+  state("/mnt/job/made", regular_of(51), 0, StateSource::kFirstTouch);
   Syscall& made = trace.open(trace.here("made"), O_CREAT | O_WRONLY, 4, regular_of(51));
   made.start -= Nanoseconds(100);
   trace.write(fd(4, regular_of(51)), 0, 1);
@@ -141,7 +141,7 @@ TEST(Engine, SnapshotOrderIsTheOrderOfTheDirectory) {
     FileState event;
     event.source = StateSource::kSnapshot;
     event.file = regular_of(60 + position);
-    event.path = std::string("/mnt/work/") + name;
+    event.path = std::string("/mnt/job/") + name;
     event.directory_position = position--;
     trace.events.emplace_back(event);
   }
@@ -157,7 +157,7 @@ TEST(Engine, ASnapshotTellsOfEveryNameOfAFile) {
     event.file = regular_of(60);
     event.parent = directory_of(kCwdInode);
     event.name = name;
-    event.path = std::string("/mnt/work/") + name;
+    event.path = std::string("/mnt/job/") + name;
     event.links = 3;
     trace.events.emplace_back(event);
   }
@@ -184,7 +184,7 @@ TEST(Engine, HardLinksAreTwoNamesOfOneFile) {
 
 TEST(Engine, AbsolutePathsStartAtTheTargetsTop) {
   TraceBuilder trace;
-  trace.unlink(at("/mnt/work/dir/file", kAtCurrentDirectory, directory_of(kCwdInode)));
+  trace.unlink(at("/mnt/job/dir/file", kAtCurrentDirectory, directory_of(kCwdInode)));
   trace.unlink(trace.here("other"));
   const Replayed run(trace);
   EXPECT_EQ(run.target.of<Unlink>()[0].path.bytes, "/dir/file");
@@ -194,7 +194,7 @@ TEST(Engine, AbsolutePathsStartAtTheTargetsTop) {
 TEST(Engine, AbsoluteSymbolicLinksAreFollowedInsideTheTarget) {
   TraceBuilder trace;
   trace.mkdir(trace.here("real"));
-  trace.call(266, SymbolicLink{Text::of("/mnt/work/real"), trace.here("link")});
+  trace.call(266, SymbolicLink{Text::of("/mnt/job/real"), trace.here("link")});
   trace.call(266, SymbolicLink{Text::of("real"), trace.here("near")});
   trace.open(trace.here("link/f"), O_CREAT | O_EXCL, 3, regular_of(80));
   trace.open(trace.here("near/g"), O_CREAT | O_EXCL, 4, regular_of(81));
@@ -204,7 +204,7 @@ TEST(Engine, AbsoluteSymbolicLinksAreFollowedInsideTheTarget) {
   EXPECT_EQ(opens[0].path.bytes, "/real/f");
   EXPECT_EQ(opens[1].path.bytes, "near/g");  // a relative link means the same there
   EXPECT_EQ(run.target.of<Unlink>()[0].path.bytes, "link");
-  EXPECT_EQ(run.target.of<SymbolicLink>()[0].target.bytes, "/mnt/work/real");
+  EXPECT_EQ(run.target.of<SymbolicLink>()[0].target.bytes, "/mnt/job/real");
 }
 
 TEST(Engine, ADescriptorNamedThroughProcIsFoundInTheTarget) {
@@ -261,7 +261,7 @@ TEST(Engine, ACopyOfEverythingAsksForWhatThereWas) {
 
 TEST(Engine, AStateOfDotLeavesTheDirectoryWhereItIs) {
   TraceBuilder trace;
-  for (const char* name : {".", "../work", "a/..", ".."}) {
+  for (const char* name : {".", "../job", "a/..", ".."}) {
     FileState state;
     state.source = StateSource::kFirstTouch;
     state.file = directory_of(name == std::string("..") ? 5 : kCwdInode);
@@ -271,7 +271,7 @@ TEST(Engine, AStateOfDotLeavesTheDirectoryWhereItIs) {
   }
   trace.open(trace.here("."), O_RDONLY | O_DIRECTORY, 3, directory_of(kCwdInode));
   trace.unlink(trace.here("x"));
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/x"));
   EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
 }
@@ -341,9 +341,9 @@ TEST(Engine, AStateNamesItsFileAsTheCallDid) {
 
 TEST(Engine, PathsThatLeaveTheRootAndComeBackAreRewritten) {
   TraceBuilder trace;
-  trace.unlink(trace.here("../work/file"));
+  trace.unlink(trace.here("../job/file"));
   trace.unlink(trace.here("a/../b"));
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   EXPECT_EQ(run.target.of<Unlink>()[0].path.bytes, "/file");
   EXPECT_EQ(run.target.of<Unlink>()[1].path.bytes, "a/../b");
 }
@@ -356,7 +356,7 @@ TEST(Engine, TheWorkingDirectoryIsFollowed) {
   trace.open(at("in", kAtCurrentDirectory, directory_of(90)), O_CREAT | O_EXCL, 3, regular_of(91));
   trace.call(80, ChangeDirectoryPath{at("/etc", kAtCurrentDirectory, directory_of(90))});
   trace.context(kOne, "/etc", 77, DeviceId::of(8, 1));
-  trace.unlink(at("/mnt/work/d/in", kAtCurrentDirectory, file_of(77, FileKind::kDirectory, DeviceId::of(8, 1))));
+  trace.unlink(at("/mnt/job/d/in", kAtCurrentDirectory, file_of(77, FileKind::kDirectory, DeviceId::of(8, 1))));
   const Replayed run(trace);
   EXPECT_EQ(run.target.of<ChangeDirectoryPath>().size(), 1U);
   EXPECT_EQ(run.skipped(SkipReason::kExternal), 1U);
@@ -464,10 +464,10 @@ TEST(Engine, InheritedDescriptorsAreReopenedAtTheirOffset) {
   held.descriptor = fd(7, regular_of(44));
   held.flags = O_RDWR | O_CREAT | O_TRUNC;
   held.offset = 4096;
-  held.path = "/mnt/work/data/base";
+  held.path = "/mnt/job/data/base";
   trace.events.emplace_back(held);
   trace.write(fd(7, regular_of(44)), 4096, 10);
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   const auto opens = run.target.of<Open>();
   ASSERT_EQ(opens.size(), 1U);
   EXPECT_EQ(opens[0].path.bytes, "/data/base");
@@ -535,9 +535,9 @@ TEST(Engine, TwoMountsHaveTwoRoots) {
   trace.unlink(trace.here("b"));
   trace.unlink(at("/mnt/fast/wal/0001", kAtCurrentDirectory, directory_of(kCwdInode)));
   const Replayed run(trace);
-  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/work", "/work/a", "/work/b", "/wal", "/wal/0001"));
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/job", "/job/a", "/job/b", "/wal", "/wal/0001"));
   EXPECT_EQ(run.target.of<Unlink>()[2].path.bytes, "/wal/0001");
-  EXPECT_EQ(run.target.starts[0].working_directory, "/work");
+  EXPECT_EQ(run.target.starts[0].working_directory, "/job");
 }
 
 TEST(Engine, AMappingThatLeavesChangesOutsideStopsAndNamesTheOneNeeded) {
@@ -545,7 +545,7 @@ TEST(Engine, AMappingThatLeavesChangesOutsideStopsAndNamesTheOneNeeded) {
   trace.mount(DeviceId::of(7, 9), "/mnt/fast", "xfs");
   trace.unlink(trace.here("a"));
   trace.unlink(at("/mnt/fast/wal/0001", kAtCurrentDirectory, directory_of(kCwdInode)));
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   EXPECT_THAT(run.error, testing::HasSubstr("--map /mnt/fast/wal=/wal"));
   EXPECT_THAT(run.target.calls, IsEmpty());
 }

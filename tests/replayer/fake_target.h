@@ -115,14 +115,14 @@ inline constexpr std::uint32_t kUnlinkat = 263;
 inline constexpr std::uint32_t kOpenat = 257;
 inline constexpr std::uint32_t kMkdirat = 258;
 
-// Events of a process that begins in /mnt/work (inode 2), 1 us apart.
+// Events of a process that begins in /mnt/job (inode 2), 1 us apart.
 class TraceBuilder {
  public:
   TraceBuilder() {
     header.clock = ClockKind::kBootTime;
     mount(DeviceId::of(8, 1), "/", "ext4");
     mount(kDisk, "/mnt", "ext4");
-    context(kOne, "/mnt/work", kCwdInode);
+    context(kOne, "/mnt/job", kCwdInode);
   }
   void mount(DeviceId device, std::string point, std::string filesystem) {
     MountInfo info;

@@ -64,6 +64,48 @@ SetTimes old_times(const PathArgument& path) {
 }
 
 // One row for each row of SANDBOX.md.
+std::vector<PathCall> xattr_calls() {
+  const MakeCall set = [](const PathArgument& p) -> Operation {
+    return SetXattrPath{p, Text::of("user.x"), Text::of("y"), 1, 0};
+  };
+  const MakeCall get = [](const PathArgument& p) -> Operation { return QueryXattrPath{p, Text::of("user.keep"), 10}; };
+  const MakeCall remove = [](const PathArgument& p) -> Operation { return RemoveXattrPath{p, Text::of("user.keep")}; };
+  return {
+      {SYS_setxattr, set},       {SYS_lsetxattr, set},       {463, set},
+      {SYS_getxattr, get},       {SYS_lgetxattr, get},       {464, get},
+      {SYS_listxattr, get},      {SYS_llistxattr, get},      {465, get},
+      {SYS_removexattr, remove}, {SYS_lremovexattr, remove}, {466, remove},
+  };
+}
+
+std::vector<PathCall> administering_calls() {
+  const MakeCall administer = [](const PathArgument& p) -> Operation { return AdministerPath{p, at("/"), 0}; };
+  const MakeCall by_handle = [](const PathArgument& p) -> Operation {
+    return AdministerDescriptor{handle(-100), p, 0};
+  };
+  return {
+      {SYS_mount, administer},
+      {SYS_umount2, administer},
+      {SYS_pivot_root, administer},
+      {SYS_swapon, administer},
+      {SYS_swapoff, administer},
+      {SYS_acct, administer},
+      {SYS_quotactl, administer},
+      {SYS_uselib, administer},
+      {SYS_open_tree, administer},
+      {SYS_move_mount, administer},
+      {SYS_fspick, administer},
+      {SYS_mount_setattr, administer},
+      {467, administer},
+      {468, administer},
+      {469, administer},
+      {SYS_name_to_handle_at, by_handle},
+      {SYS_open_by_handle_at, by_handle},
+      {SYS_inotify_add_watch, by_handle},
+      {SYS_fanotify_mark, by_handle},
+  };
+}
+
 std::vector<PathCall> path_calls() {
   const auto open_with = [](std::int64_t flags) {
     return [flags](const PathArgument& path) -> Operation { return Open{path, flags, 0666, 0, {}}; };
@@ -79,24 +121,15 @@ std::vector<PathCall> path_calls() {
   const MakeCall symlink = [](const PathArgument& p) -> Operation { return SymbolicLink{Text::of("x"), p}; };
   const MakeCall mode = [](const PathArgument& p) -> Operation { return ChangeModePath{p, 0777, 0}; };
   const MakeCall owner = [](const PathArgument& p) -> Operation { return ChangeOwnerPath{p, 65'534, 65'534, 0}; };
-  const MakeCall set = [](const PathArgument& p) -> Operation {
-    return SetXattrPath{p, Text::of("user.x"), Text::of("y"), 1, 0};
-  };
-  const MakeCall get = [](const PathArgument& p) -> Operation { return QueryXattrPath{p, Text::of("user.keep"), 10}; };
-  const MakeCall remove = [](const PathArgument& p) -> Operation { return RemoveXattrPath{p, Text::of("user.keep")}; };
   const MakeCall unlink = [](const PathArgument& p) -> Operation { return Unlink{p, 0}; };
   const MakeCall mkdir = [](const PathArgument& p) -> Operation { return MakeDirectory{p, 0777}; };
   const MakeCall node = [](const PathArgument& p) -> Operation { return MakeNode{p, S_IFIFO | 0666, 0}; };
   const MakeCall change_directory = [](const PathArgument& p) -> Operation { return ChangeDirectoryPath{p}; };
-  const MakeCall administer = [](const PathArgument& p) -> Operation { return AdministerPath{p, at("/"), 0}; };
-  const MakeCall by_handle = [](const PathArgument& p) -> Operation {
-    return AdministerDescriptor{handle(-100), p, 0};
-  };
   const MakeCall truncate = [](const PathArgument& p) -> Operation { return TruncatePath{p, 0}; };
   const MakeCall statfs = [](const PathArgument& p) -> Operation { return StatFilesystemPath{p}; };
   const MakeCall readlink = [](const PathArgument& p) -> Operation { return ReadLink{p, 100}; };
   const MakeCall execute = [](const PathArgument& /*p*/) -> Operation { return ProcessCall{}; };
-  return {
+  std::vector<PathCall> calls = {
       {SYS_open, open_with(O_WRONLY | O_TRUNC)},
       {SYS_creat, open_with(0)},
       {SYS_openat, open_with(O_WRONLY | O_CREAT | O_TRUNC)},
@@ -136,42 +169,13 @@ std::vector<PathCall> path_calls() {
       {SYS_utimes, old_times},
       {SYS_futimesat, old_times},
       {SYS_utimensat, old_times},
-      {SYS_setxattr, set},
-      {SYS_lsetxattr, set},
-      {463, set},
-      {SYS_getxattr, get},
-      {SYS_lgetxattr, get},
-      {464, get},
-      {SYS_listxattr, get},
-      {SYS_llistxattr, get},
-      {465, get},
-      {SYS_removexattr, remove},
-      {SYS_lremovexattr, remove},
-      {466, remove},
       {SYS_chdir, change_directory},
       {SYS_chroot, change_directory},
-      {SYS_mount, administer},
-      {SYS_umount2, administer},
-      {SYS_pivot_root, administer},
-      {SYS_swapon, administer},
-      {SYS_swapoff, administer},
-      {SYS_acct, administer},
-      {SYS_quotactl, administer},
-      {SYS_uselib, administer},
-      {SYS_open_tree, administer},
-      {SYS_move_mount, administer},
-      {SYS_fspick, administer},
-      {SYS_mount_setattr, administer},
-      {467, administer},
-      {468, administer},
-      {469, administer},
-      {SYS_name_to_handle_at, by_handle},
-      {SYS_open_by_handle_at, by_handle},
-      {SYS_inotify_add_watch, by_handle},
-      {SYS_fanotify_mark, by_handle},
       {SYS_execve, execute},
       {SYS_execveat, execute},
   };
+  for (const auto& more : {xattr_calls(), administering_calls()}) calls.insert(calls.end(), more.begin(), more.end());
+  return calls;
 }
 
 class Hostile : public ::testing::Test {
