@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'USAGE'
-usage: traces/demo.sh [--files N] [--no-record]
+usage: traces/demo.sh [--files N] [--no-record] [--no-build]
 
 Sets up and builds iotape, shows a picture made from a recording that comes with
 it (no privileges needed), then records a real untar and a real rm -rf on ext3,
@@ -16,16 +16,19 @@ through sudo. Where it is not possible the demo says why and ends without it.
 
   --files N     files in the archive (default 17000)
   --no-record   only what needs no privileges
+  --no-build    use build/release/iotape as it is
 USAGE
 }
 
 files=17000
 record=yes
+build=yes
 stage=all
 while [ $# -gt 0 ]; do
   case $1 in
     --files) [ $# -ge 2 ] || { usage >&2 && exit 2; }; files=$2 && shift ;;
     --no-record) record=no ;;
+    --no-build) build=no ;;
     --privileged-stage) stage=privileged ;; # how the script calls itself again
     -h | --help) usage && exit 0 ;;
     *) printf 'demo.sh: unknown option %s\n' "$1" >&2 && usage >&2 && exit 2 ;;
@@ -55,23 +58,28 @@ show() {
 # A replay whose outcomes differ here and there still is one: it says so itself and the comparison carries it.
 show_replay() {
   local status=0
-  show "$@" || status=$?
+  show "$@" >"$out/replay.txt" || status=$?
+  # The command, and of its answer what is before the table of calls.
+  sed '/^call  /,$d' "$out/replay.txt"
   [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || return "$status"
 }
 
 build() {
   say 'set-up and build'
   ./setup.sh --demo
-  cmake --preset release -DIOTAPE_BENCHMARKS=OFF >/dev/null
+  cmake --preset release -DIOTAPE_BENCHMARKS=OFF -DIOTAPE_PRECOMPILE=ON >/dev/null
   cmake --build --preset release -j "$(nproc)" --target iotape 2>&1 | { [ -t 1 ] && cat || tail -n 1; }
 }
 
 show_shipped_trace() {
   say 'a recording that came with iotape: rm -rf of 17,000 files on ext3, disk cold'
-  mkdir -p "$out"
+  if [ ! -r traces/rm.iotape ]; then
+    echo 'traces/rm.iotape is missing from this copy; as root, traces/make_samples.sh rm makes it again'
+    return 0
+  fi
   show "$iotape" seeks traces/rm.iotape
-  show "$iotape" plot traces/rm.iotape --force -o "$out/shipped-rm-heads.svg"
-  show "$iotape" plot traces/rm.iotape --force -o "$out/shipped-rm-heads.txt"
+  show "$iotape" plot -q traces/rm.iotape --force -o "$out/shipped-rm-heads.svg"
+  show "$iotape" plot -q traces/rm.iotape --force -o "$out/shipped-rm-heads.txt"
   cat "$out/shipped-rm-heads.txt"
 }
 
@@ -89,9 +97,10 @@ why_no_recording() {
 
 # What is possible without privileges: the shipped recording replayed into a directory, in a user namespace.
 replay_shipped_trace() {
+  [ -r traces/rm.iotape ] || return 0
   rm -rf "$out/replayed"
   mkdir "$out/replayed"
-  show_replay "$iotape" replay traces/rm.iotape "dir:$out/replayed" --force -o "$out/shipped-rm-replayed.iotape"
+  show_replay "$iotape" replay -q traces/rm.iotape "dir:$out/replayed" --force -o "$out/shipped-rm-replayed.iotape"
   show "$iotape" compare traces/rm.iotape "$out/shipped-rm-replayed.iotape"
   rm -rf "$out/replayed"
 }
@@ -123,6 +132,7 @@ privileged_stage() {
   trap 'clean_up' EXIT
   trap 'exit 130' INT TERM
   "$iotape" doctor >"$out/doctor.txt" 2>&1 || { say 'no recording: this machine lacks something' && cat "$out/doctor.txt" && return 0; }
+  cd "$out"
   record_on_ext3
   replay_everywhere
   compare_all
@@ -131,25 +141,26 @@ privileged_stage() {
 clean_up() {
   cd /
   umount "$out/mnt" 2>/dev/null || true
-  rm -rf "$out/mnt" "$out/disk.img" "$out/tree.tar"
+  rm -rf "$out/mnt" "$out/disk.img" "$out/tree.tar" "$out/replay.txt"
   [ -z "${SUDO_UID:-}" ] || chown -R "$SUDO_UID:${SUDO_GID:-$SUDO_UID}" "$out"
 }
 
 record_on_ext3() {
   say 'record an untar and an rm -rf on ext3 (a loop image)'
-  truncate -s 2G "$out/disk.img"
-  mkfs.ext3 -q -F "$out/disk.img"
-  mkdir -p "$out/mnt"
-  mount -t ext3 -o loop,noatime "$out/disk.img" "$out/mnt"
+  truncate -s 2G "disk.img"
+  mkfs.ext3 -q -F "disk.img"
+  mkdir -p "mnt"
+  mount -t ext3 -o loop,noatime "disk.img" "mnt"
   local device
-  device=$(findmnt -n -o SOURCE "$out/mnt")
-  show "$iotape" record --force -u root -d "$device" -o "$out/untar.iotape" -- \
-    sh -c "tar xf '$out/tree.tar' -C '$out/mnt' && sync -f '$out/mnt'"
-  show "$iotape" record --force -u root --cold -d "$device" -o "$out/rm.iotape" -- \
-    sh -c "rm -rf '$out/mnt/tree' && sync -f '$out/mnt'"
-  umount "$out/mnt"
-  rm -f "$out/disk.img"
-  show "$iotape" info "$out/untar.iotape"
+  device=$(findmnt -n -o SOURCE "mnt")
+  show "$iotape" record --force -u root -d "$device" -o "untar.iotape" -- \
+    sh -c "tar xf tree.tar -C mnt && sync -f mnt"
+  show "$iotape" record --force -u root --cold -d "$device" -o "rm.iotape" -- \
+    sh -c "rm -rf mnt/tree && sync -f mnt"
+  umount "mnt"
+  rm -f "disk.img"
+  show "$iotape" info -q "untar.iotape"
+  show "$iotape" seeks -q "rm.iotape"
 }
 
 replay_everywhere() {
@@ -159,8 +170,8 @@ replay_everywhere() {
     [ "$workload" = untar ] || cold=(--cold)
     for filesystem in $filesystems; do
       say "replay $workload on a fresh $filesystem"
-      show_replay "$iotape" replay "$out/$workload.iotape" "kernel:$filesystem,size=2G" "${cold[@]}" \
-        --force -o "$out/$workload-$filesystem.iotape"
+      show_replay "$iotape" replay -q "$workload.iotape" "kernel:$filesystem,size=2G" "${cold[@]}" \
+        --force -o "$workload-$filesystem.iotape"
     done
   done
 }
@@ -168,16 +179,20 @@ replay_everywhere() {
 compare_all() {
   local workload filesystem groups results
   for workload in untar rm; do
-    groups=("recorded:" "$out/$workload.iotape")
+    # Replays are compared with the replay on ext3: same calls, same machine, same moment.
+    groups=()
     results=()
     for filesystem in $filesystems; do
-      groups+=("$filesystem:" "$out/$workload-$filesystem.iotape")
-      results+=("$out/$workload-$filesystem.iotape")
+      groups+=("$filesystem:" "$workload-$filesystem.iotape")
+      results+=("$workload-$filesystem.iotape")
     done
-    say "compare $workload"
-    show "$iotape" compare "${groups[@]}"
-    show "$iotape" plot "${results[@]}" --what histogram --force -o "$out/$workload-seeks.svg"
-    show "$iotape" plot "${results[@]}" --what heads --force -o "$out/$workload-heads.svg"
+    say "compare $workload: seeks and what goes with them (everything is in build/demo/$workload-compare.txt)"
+    show "$iotape" compare -q "${groups[@]}" >"$workload-compare.txt"
+    # The command as it was typed, the rows about the disk, the verdict.
+    grep -E '^\$|^metric|^(wall_time|requests|device_|flushes|seek|mean_d|median_d|p90_d|sequ|backw)|^$' "$workload-compare.txt" | cat -s
+    sed -n '/^median and half/,$p' "$workload-compare.txt"
+    show "$iotape" plot -q "${results[@]}" --what histogram --force -o "$workload-seeks.svg"
+    show "$iotape" plot -q "${results[@]}" --what heads --force -o "$workload-heads.svg"
   done
 }
 
@@ -186,7 +201,8 @@ if [ "$stage" = privileged ]; then
   exit 0
 fi
 
-build
+mkdir -p "$out"
+[ "$build" = no ] || build
 show_shipped_trace
 why_not=$(why_no_recording)
 if [ -n "$why_not" ]; then
