@@ -88,7 +88,15 @@ ProcessDirectories& TraceModel::directories(ThreadKey thread) {
 }
 
 void TraceModel::observe(const EventBody& event) {
-  if (const auto* state = std::get_if<FileState>(&event)) take_state(*state);
+  if (const auto* state = std::get_if<FileState>(&event)) {
+    // A state is told before the call that met the file, and only the call shows that its directory is the one that
+    // was entered by name a moment ago.
+    const bool waits = !state->name.empty() && state->parent.known() && names_.find(state->parent) == kNoFile;
+    if (waits)
+      waiting_states_.push_back(*state);
+    else
+      take_state(*state);
+  }
   if (const auto* mount = std::get_if<MountInfo>(&event)) take_mount(*mount);
   if (const auto* context = std::get_if<ProcessContext>(&event)) take_context(*context);
   if (const auto* start = std::get_if<ProcessStart>(&event)) take_start(*start);
@@ -219,10 +227,22 @@ void TraceModel::learn_descriptor(ThreadKey thread, const Descriptor& descriptor
     opened_directories_[thread.process].insert_or_assign(descriptor.number, descriptor.file);
 }
 
+void TraceModel::take_waiting_states(bool all) {
+  constexpr std::size_t kMostWaiting = 64;
+  std::vector<FileState> waiting;
+  waiting.swap(waiting_states_);
+  const bool too_many = waiting.size() > kMostWaiting;
+  for (FileState& state : waiting) {
+    if (all || too_many || names_.find(state.parent) != kNoFile)
+      take_state(state);
+    else
+      waiting_states_.push_back(std::move(state));
+  }
+}
+
 // Where the path goes on from: what its bytes say, except below /proc/self/fd, which no target has.
 void TraceModel::resolve_path(const Syscall& call, std::size_t index, CallTargets& targets) {
   const PathArgument& path = *targets.paths.path[index];
-  targets.start[index] = path_start(path, call.thread);
   if (path.state != TextState::kPresent && path.state != TextState::kNull) return;
   ResolveRequest request{.start = targets.start[index],
                          .process_root = directories(call.thread).root,
@@ -243,6 +263,9 @@ CallTargets TraceModel::resolve(const Syscall& call) {
   CallTargets targets;
   targets.paths = call_paths(call);
   targets.descriptors = call_descriptors(call.operation);
+  for (std::size_t i = 0; i < targets.paths.count; ++i)
+    targets.start[i] = path_start(*targets.paths.path[i], call.thread);
+  if (!waiting_states_.empty()) take_waiting_states(false);
   for (std::size_t i = 0; i < targets.paths.count; ++i) resolve_path(call, i, targets);
   for (std::size_t i = 0; i < targets.descriptors.count; ++i)
     targets.file[i] = names_.find_or_float(targets.descriptors.descriptor[i]->file);

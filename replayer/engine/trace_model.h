@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "format/event.h"
 #include "format/trace_header.h"
@@ -42,6 +43,8 @@ class TraceModel {
   [[nodiscard]] CallTargets resolve(const Syscall& call);
   // After it: what it proves of the beginning and what it changed.
   void apply(const Syscall& call, const CallTargets& targets);
+  // After the last event: takes in what was told of files whose directory never showed where it lies.
+  void settle() { take_waiting_states(true); }
 
   [[nodiscard]] NameSpace& names() { return names_; }
   [[nodiscard]] const NameSpace& names() const { return names_; }
@@ -59,6 +62,7 @@ class TraceModel {
   FileIndex locate(const Location& location);
   FileIndex locate_state(const FileState& state);
   FileIndex path_start(const PathArgument& path, ThreadKey thread);
+  void take_waiting_states(bool all);
   void resolve_path(const Syscall& call, std::size_t index, CallTargets& targets);
   void learn_descriptor(ThreadKey thread, const Descriptor& descriptor);
 
@@ -66,6 +70,7 @@ class TraceModel {
   NameSpace names_;
   std::map<ThreadKey, std::shared_ptr<ProcessDirectories>> directories_;
   std::map<ProcessId, OpenedDirectories> opened_directories_;
+  std::vector<FileState> waiting_states_;
 };
 
 }  // namespace iotape

@@ -31,6 +31,7 @@ class Surveyor {
   }
 
   SurveyResult finish(ReadReport report) {
+    result_.model->settle();
     result_.span = full_.furthest();
     result_.shortened_span = shortened_.furthest();
     result_.implausible_count = full_.implausible();

@@ -276,6 +276,24 @@ TEST(Engine, AStateOfDotLeavesTheDirectoryWhereItIs) {
   EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
 }
 
+TEST(Engine, AStateInADirectoryJustEnteredByNameLiesInThatDirectory) {
+  TraceBuilder trace;
+  trace.call(80, ChangeDirectoryPath{trace.here("entered")});
+  FileState state;
+  state.source = StateSource::kFirstTouch;
+  state.file = regular_of(95);
+  state.parent = directory_of(94);
+  state.name = "file";
+  state.size = 77;
+  trace.events.emplace_back(state);
+  trace.time += Nanoseconds(1000);
+  trace.open(at("file", kAtCurrentDirectory, directory_of(94)), O_RDONLY, 3, regular_of(95));
+  trace.unlink(at("file", kAtCurrentDirectory, directory_of(94)));
+  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/entered", "/entered/file"));
+  EXPECT_EQ(run.node("/entered/file")->size, 77U);
+}
+
 TEST(Engine, AFifoIsNamedButNotOpened) {
   TraceBuilder trace;
   trace.mount(DeviceId(21), "/proc", "proc");
