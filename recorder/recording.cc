@@ -117,6 +117,7 @@ struct Recording::State {
   ByteQueue queue{kQueueLimit};
   std::vector<wire_counters> base;      // before the first followed thread
   std::vector<wire_counters> reported;  // losses already told
+  Nanoseconds last_report;
   Nanoseconds calibrated;
   std::thread drainer;
   std::thread encoder;
@@ -143,6 +144,7 @@ struct Recording::State {
   void encode_loop();
   void encode_chunk(const ByteQueue::Chunk& chunk);
   void route_snapshot();
+  void report_uncaptured(std::size_t cpu, const wire_counters& now);
   void report_losses();
   // Known only when a request is put together: the kernel side had to count it as seen.
   [[nodiscard]] std::uint64_t own_requests() const { return block ? block->counts().own_requests : 0; }
@@ -223,10 +225,27 @@ void Recording::State::route_snapshot() {
   }
 }
 
+// Operations that went past the system calls, since the last look. The kernel side keeps no time of them: the check
+// points they lie between are told instead.
+void Recording::State::report_uncaptured(std::size_t cpu, const wire_counters& now) {
+  struct Way {
+    std::uint64_t count;
+    const char* name;
+  };
+  const wire_counters& before = reported[cpu];
+  const Way ways[] = {{now.uring_calls - before.uring_calls, "io_uring"}, {now.aio_calls - before.aio_calls, "AIO"}};
+  const Nanoseconds here(clock_now(CLOCK_BOOTTIME));
+  for (const Way& way : ways)
+    if (way.count != 0)
+      (void)counting.append(
+          Loss{LossCause::kNotCaptured, last_report, here, static_cast<std::int32_t>(cpu), way.count, way.name});
+}
+
 void Recording::State::report_losses() {
   const std::vector<wire_counters> now = probe->counters();
   probe->next_loss_epoch();
-  for (std::size_t cpu = 0; cpu < now.size(); ++cpu)
+  for (std::size_t cpu = 0; cpu < now.size(); ++cpu) {
+    report_uncaptured(cpu, now[cpu]);
     for (std::size_t cause = 0; cause < kCauses; ++cause) {
       const wire_loss& loss = now[cpu].losses[cause];
       const std::uint64_t count = loss.count - reported[cpu].losses[cause].count;
@@ -238,6 +257,8 @@ void Recording::State::report_losses() {
                                  count,
                                  {}});
     }
+  }
+  last_report = Nanoseconds(clock_now(CLOCK_BOOTTIME));
   reported = now;
 }
 

@@ -52,6 +52,14 @@ int rank_of(StateSource source) {
   return kRank[static_cast<std::size_t>(source)];
 }
 
+// Whether a directory of which a name, or a stat result without a generation, is all that is known can be this one.
+bool may_be(const FileReference& known, const FileReference& seen, bool has_identity) {
+  if (!has_identity) return true;
+  const FileIdentity& a = known.identity;
+  const FileIdentity& b = seen.identity;
+  return a.generation == 0 && a.device == b.device && a.inode == b.inode && a.subvolume == b.subvolume;
+}
+
 // "/proc/self/fd/4/dir/name", as the C library and tar spell calls that take no directory descriptor: the descriptor
 // and what follows it. number is negative for all other paths.
 struct BelowDescriptor {
@@ -210,9 +218,10 @@ FileIndex TraceModel::path_start(const PathArgument& path, ThreadKey thread) {
     const FileIndex seen = names_.find(path.directory.file);
     if (seen != kNoFile) return directories.working = seen;
     if (!path.directory.file.known()) return directories.working;
-    const bool unnamed = directories.working != kNoFile &&
-                         !(names_.find(names_.record(directories.working).reference) == directories.working);
-    if (unnamed)
+    const bool entered = directories.working != kNoFile &&
+                         may_be(names_.record(directories.working).reference, path.directory.file,
+                                names_.find(names_.record(directories.working).reference) == directories.working);
+    if (entered)
       names_.identify(directories.working, path.directory.file);  // entered by name a moment ago
     else
       directories.working = names_.find_or_float(path.directory.file);

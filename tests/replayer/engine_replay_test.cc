@@ -294,6 +294,23 @@ TEST(Engine, AStateInADirectoryJustEnteredByNameLiesInThatDirectory) {
   EXPECT_EQ(run.node("/entered/file")->size, 77U);
 }
 
+TEST(Engine, ADirectoryStattedThenEnteredIsTheOneCallsAreMadeIn) {
+  TraceBuilder trace;
+  trace.mkdir(trace.here("p"));
+  FileState state;
+  state.source = StateSource::kStatCall;
+  state.file = directory_of(96);
+  state.path = "/mnt/work/p";
+  trace.events.emplace_back(state);
+  trace.call(80, ChangeDirectoryPath{trace.here("p")});
+  FileReference with_generation = directory_of(96);
+  with_generation.identity.generation = 5;
+  trace.open(at("f", kAtCurrentDirectory, with_generation), O_CREAT | O_EXCL, 3, regular_of(97));
+  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  EXPECT_THAT(run.tree.nodes, IsEmpty());
+  EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
+}
+
 TEST(Engine, AFifoIsNamedButNotOpened) {
   TraceBuilder trace;
   trace.mount(DeviceId(21), "/proc", "proc");
