@@ -289,7 +289,7 @@ TEST(Engine, AStateInADirectoryJustEnteredByNameLiesInThatDirectory) {
   trace.time += Nanoseconds(1000);
   trace.open(at("file", kAtCurrentDirectory, directory_of(94)), O_RDONLY, 3, regular_of(95));
   trace.unlink(at("file", kAtCurrentDirectory, directory_of(94)));
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/entered", "/entered/file"));
   EXPECT_EQ(run.node("/entered/file")->size, 77U);
 }
@@ -300,13 +300,13 @@ TEST(Engine, ADirectoryStattedThenEnteredIsTheOneCallsAreMadeIn) {
   FileState state;
   state.source = StateSource::kStatCall;
   state.file = directory_of(96);
-  state.path = "/mnt/work/p";
+  state.path = "/mnt/job/p";
   trace.events.emplace_back(state);
   trace.call(80, ChangeDirectoryPath{trace.here("p")});
   FileReference with_generation = directory_of(96);
   with_generation.identity.generation = 5;
   trace.open(at("f", kAtCurrentDirectory, with_generation), O_CREAT | O_EXCL, 3, regular_of(97));
-  const Replayed run(trace, RootOptions{{{"/mnt/work", "/"}}, false});
+  const Replayed run(trace, RootOptions{{{"/mnt/job", "/"}}, false});
   EXPECT_THAT(run.tree.nodes, IsEmpty());
   EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
 }
