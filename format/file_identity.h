@@ -35,6 +35,9 @@ enum class FileKind : std::uint8_t {
 };
 inline constexpr int kFileKindCount = 9;
 
+// By the type bits of a mode; `otherwise` where they name none of the types.
+[[nodiscard]] FileKind file_kind_of_mode(std::uint32_t mode, FileKind otherwise);
+
 struct FileReference {
   FileIdentity identity;
   FileKind kind = FileKind::kUnknown;

@@ -27,23 +27,8 @@ BlockCause cause_of(std::uint8_t number) {
   return number < kBlockCauseCount ? static_cast<BlockCause>(number) : BlockCause::kUnknown;
 }
 
-FileKind kind_of(std::uint16_t mode) {
-  switch (mode & 0170000U) {
-    case 0100000:
-      return FileKind::kRegular;
-    case 0040000:
-      return FileKind::kDirectory;
-    case 0120000:
-      return FileKind::kSymbolicLink;
-    case 0060000:
-      return FileKind::kBlockDevice;
-    default:
-      return FileKind::kUnknown;
-  }
-}
-
 FileReference file_of(const wire_file& file) {
-  const FileKind kind = kind_of(file.mode);
+  const FileKind kind = file_kind_of_mode(file.mode, FileKind::kUnknown);
   if (kind == FileKind::kUnknown) return {};
   return {{DeviceId(file.device), file.generation, InodeNumber(file.inode), file.subvolume}, kind};
 }

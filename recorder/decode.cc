@@ -61,27 +61,6 @@ ThreadKey thread_of(std::uint32_t process, std::uint32_t thread) {
   return {ProcessId(static_cast<std::int32_t>(process)), ThreadId(static_cast<std::int32_t>(thread))};
 }
 
-FileKind kind_of_mode(std::uint32_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return FileKind::kRegular;
-    case S_IFDIR:
-      return FileKind::kDirectory;
-    case S_IFLNK:
-      return FileKind::kSymbolicLink;
-    case S_IFIFO:
-      return FileKind::kFifo;
-    case S_IFSOCK:
-      return FileKind::kSocket;
-    case S_IFCHR:
-      return FileKind::kCharacterDevice;
-    case S_IFBLK:
-      return FileKind::kBlockDevice;
-    default:
-      return FileKind::kAnonymous;
-  }
-}
-
 // ---- what was known of a file ----
 
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
@@ -253,7 +232,7 @@ std::optional<FileState> state_of_stat(const CallParts& parts, const Operation& 
   FileState state;
   state.time = time;
   state.source = StateSource::kStatCall;
-  state.file = {parts.answer->identity, kind_of_mode(parts.answer->state.mode)};
+  state.file = {parts.answer->identity, file_kind_of_mode(parts.answer->state.mode, FileKind::kAnonymous)};
   fill_state(state, parts.answer->state);
   if (const auto* by_path = std::get_if<StatPath>(&operation)) {
     if (by_path->path.bytes.empty() && by_path->path.directory.file.known())
@@ -305,7 +284,7 @@ std::uint16_t record_kind(Bytes record) {
 
 FileReference file_reference(const wire_file& file) {
   if ((file.flags & WIRE_FILE_KNOWN) == 0) return {};
-  FileKind kind = kind_of_mode(file.mode);
+  FileKind kind = file_kind_of_mode(file.mode, FileKind::kAnonymous);
   if ((file.flags & WIRE_FILE_INTERNAL) != 0 && (kind == FileKind::kRegular || kind == FileKind::kDirectory))
     kind = FileKind::kAnonymous;
   return {{DeviceId(file.device), file.generation, InodeNumber(file.inode), file.subvolume}, kind};

@@ -50,15 +50,6 @@ class IdleInputOutput {
   long before_;
 };
 
-FileKind kind_of(mode_t mode) {
-  if (S_ISREG(mode)) return FileKind::kRegular;
-  if (S_ISDIR(mode)) return FileKind::kDirectory;
-  if (S_ISLNK(mode)) return FileKind::kSymbolicLink;
-  if (S_ISFIFO(mode)) return FileKind::kFifo;
-  if (S_ISSOCK(mode)) return FileKind::kSocket;
-  return S_ISCHR(mode) ? FileKind::kCharacterDevice : FileKind::kBlockDevice;
-}
-
 std::uint32_t generation_of(int file) {
   long generation = 0;
   return ::ioctl(file, FS_IOC_GETVERSION, &generation) == 0 ? static_cast<std::uint32_t>(generation) : 0;
@@ -108,7 +99,8 @@ Result<FileState> Walk::look_at(int parent, const std::string& name, const std::
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   state.time = Nanoseconds(now.tv_sec * kNanosecondsPerSecond + now.tv_nsec);
   state.source = StateSource::kSnapshot;
-  state.file = {{kernel_device(info.st_dev), 0, InodeNumber(info.st_ino), 0}, kind_of(info.st_mode)};
+  state.file = {{kernel_device(info.st_dev), 0, InodeNumber(info.st_ino), 0},
+                file_kind_of_mode(info.st_mode, FileKind::kUnknown)};
   state.name = name;
   state.path = path;
   state.size = static_cast<std::uint64_t>(info.st_size);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "analysis/command/analysis_commands.h"
+#include "analysis/command/threshold_option.h"
 #include "analysis/comparison.h"
 #include "format/base/units.h"
 #include "format/command/selection_options.h"
@@ -25,14 +26,7 @@ void declare(CLI::App& app, CompareArguments& arguments) {
       ->required();
   app.add_option("--fail-if", arguments.limits, "Exit 5 when e.g. 'seeks>+2%' or 'errors>0' holds; repeatable")
       ->allow_extra_args(false);
-  app.add_option_function<std::string>(
-      "--threshold",
-      [&](const std::string& text) {
-        const auto bytes = parse_size(text);
-        if (!bytes) throw CLI::ValidationError("--threshold", bytes.error().message);
-        arguments.threshold = *bytes / kSectorBytes;
-      },
-      "A longer distance is a seek (64K)");
+  add_threshold_option(app, arguments.threshold);
   app.add_flag("--json", arguments.json, "One JSON document, schema iotape.compare/1");
   add_selection_options(app, arguments.selection);
 }

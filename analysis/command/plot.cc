@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "analysis/command/analysis_commands.h"
+#include "analysis/command/threshold_option.h"
 #include "analysis/plot/histogram_plot.h"
 #include "analysis/plot/plot_run.h"
 #include "analysis/seek_run.h"
@@ -38,14 +39,7 @@ void declare(CLI::App& app, PlotArguments& arguments) {
       ->required();
   app.add_option("--what", arguments.what, "heads (default), histogram, latency or cause")
       ->check(CLI::IsMember({"heads", "histogram", "latency", "cause"}));
-  app.add_option_function<std::string>(
-      "--threshold",
-      [&](const std::string& text) {
-        const auto bytes = parse_size(text);
-        if (!bytes) throw CLI::ValidationError("--threshold", bytes.error().message);
-        arguments.threshold = *bytes / kSectorBytes;
-      },
-      "A longer distance is a seek (64K)");
+  add_threshold_option(app, arguments.threshold);
   app.add_flag("--force", arguments.force, "Overwrite the output");
   add_selection_options(app, arguments.selection);
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/command/analysis_commands.h"
+#include "analysis/command/threshold_option.h"
 #include "analysis/seek_run.h"
 #include "analysis/seek_text.h"
 #include "format/base/units.h"
@@ -33,14 +34,7 @@ void declare(CLI::App& app, SeeksArguments& arguments) {
          "--event", [&](const std::string& name) { arguments.options.order = kOrders.at(name); },
          "Order of the requests: issue (default), queue or complete")
       ->check(CLI::IsMember({"issue", "queue", "complete"}));
-  app.add_option_function<std::string>(
-      "--threshold",
-      [&](const std::string& text) {
-        const auto bytes = parse_size(text);
-        if (!bytes) throw CLI::ValidationError("--threshold", bytes.error().message);
-        arguments.options.threshold = *bytes / kSectorBytes;
-      },
-      "A longer distance is a seek (64K)");
+  add_threshold_option(app, arguments.options.threshold);
   app.add_option_function<std::string>(
          "--by", [&](const std::string& name) { arguments.options.by = kGroups.at(name); },
          "Charge seeks to: op (default), process, file, cause or stack")

@@ -22,25 +22,6 @@ constexpr std::uint32_t kRmdir = 84;
 constexpr std::uint32_t kChroot = 161;
 constexpr std::uint32_t kUnshare = 272;
 
-FileKind kind_of_mode(std::uint32_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFDIR:
-      return FileKind::kDirectory;
-    case S_IFLNK:
-      return FileKind::kSymbolicLink;
-    case S_IFIFO:
-      return FileKind::kFifo;
-    case S_IFSOCK:
-      return FileKind::kSocket;
-    case S_IFCHR:
-      return FileKind::kCharacterDevice;
-    case S_IFBLK:
-      return FileKind::kBlockDevice;
-    default:
-      return FileKind::kRegular;
-  }
-}
-
 template <typename T>
 void take_better(std::optional<T>& kept, const std::optional<T>& seen, bool better) {
   if (seen && (!kept || better)) kept = seen;
@@ -188,7 +169,8 @@ void TraceModel::take_state(const FileState& state) {
   if (file == kNoFile) return;
   names_.mark_existed(file);
   FileRecord& record = names_.record(file);
-  if (state.mode && record.reference.kind == FileKind::kUnknown) record.reference.kind = kind_of_mode(*state.mode);
+  if (state.mode && record.reference.kind == FileKind::kUnknown)
+    record.reference.kind = file_kind_of_mode(*state.mode, FileKind::kRegular);
   if (state.link_target && !record.current_link_target)
     record.current_link_target = std::make_unique<std::string>(*state.link_target);
   if (record.origin != Origin::kExisted) return;
@@ -396,7 +378,8 @@ struct TraceModel::Applier {
   }
   void operator()(const MakeNode& op) const {
     const FileIndex made = created(at(0), {{}, FileKind::kUnknown});
-    if (made != kNoFile) names().record(made).reference.kind = kind_of_mode(static_cast<std::uint32_t>(op.mode));
+    if (made != kNoFile)
+      names().record(made).reference.kind = file_kind_of_mode(static_cast<std::uint32_t>(op.mode), FileKind::kRegular);
   }
   void operator()(const ReadLink&) const {
     const FileIndex file = exists(at(0), FileKind::kSymbolicLink);

@@ -57,18 +57,6 @@ IssuedCall answered(std::int64_t raw) {
   return {raw, now, now};
 }
 
-FileKind kind_of(mode_t mode) {
-  constexpr std::array<std::pair<mode_t, FileKind>, 7> kKinds{{{S_IFREG, FileKind::kRegular},
-                                                               {S_IFDIR, FileKind::kDirectory},
-                                                               {S_IFLNK, FileKind::kSymbolicLink},
-                                                               {S_IFIFO, FileKind::kFifo},
-                                                               {S_IFSOCK, FileKind::kSocket},
-                                                               {S_IFCHR, FileKind::kCharacterDevice},
-                                                               {S_IFBLK, FileKind::kBlockDevice}}};
-  const auto* found = std::ranges::find(kKinds, mode & S_IFMT, &std::pair<mode_t, FileKind>::first);
-  return found == kKinds.end() ? FileKind::kUnknown : found->second;
-}
-
 DeviceId device_id(dev_t device) { return DeviceId::of(gnu_dev_major(device), gnu_dev_minor(device)); }
 
 FileReference reference_of(std::int64_t handle) {
@@ -77,7 +65,7 @@ FileReference reference_of(std::int64_t handle) {
   FileReference reference;
   reference.identity.device = device_id(state.st_dev);
   reference.identity.inode = InodeNumber(state.st_ino);
-  reference.kind = kind_of(state.st_mode);
+  reference.kind = file_kind_of_mode(state.st_mode, FileKind::kUnknown);
   return reference;
 }
 
