@@ -45,7 +45,7 @@ void CallStatistics::add(const Syscall& call) {
   }
   ++figures.count;
   const std::int64_t start = call.start.value;
-  const std::int64_t end = start + call.duration.value;
+  const std::int64_t end = (call.start + call.duration).value;
   first_ = any_ ? std::min(first_, start) : start;
   last_ = any_ ? std::max(last_, end) : end;
   any_ = true;
@@ -55,8 +55,8 @@ void CallStatistics::add(const Syscall& call) {
   }
   figures.errors += call.outcome.ok() ? 0 : 1;
   figures.mismatches += is_mismatch(call) ? 1 : 0;
-  figures.total_time += call.duration.value;
-  figures.blocked_time += call.blocked.value;
+  figures.total_time = (Nanoseconds(figures.total_time) + call.duration).value;
+  figures.blocked_time = (Nanoseconds(figures.blocked_time) + call.blocked).value;
   if (moves_bytes(call.operation) && call.outcome.ok() && call.outcome.value > 0)
     figures.bytes += static_cast<std::uint64_t>(call.outcome.value);
   figures.durations.add(static_cast<std::uint64_t>(std::max<std::int64_t>(call.duration.value, 0)));

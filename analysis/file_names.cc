@@ -7,7 +7,7 @@
 namespace iotape {
 
 void FileNames::put(const FileReference& file, std::string path) {
-  if (!file.known() || path.empty()) return;
+  if (!file.known() || path.empty() || path.size() > kLongestName) return;
   if (const auto known = paths_.find(file.identity); known != paths_.end()) {
     known->second = std::move(path);
   } else if (paths_.size() < kMaximumNames) {

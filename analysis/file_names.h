@@ -21,6 +21,8 @@ class FileNames {
   [[nodiscard]] std::string join(const FileReference& directory, const std::string& path) const;
 
   static constexpr std::size_t kMaximumNames = 1'000'000;
+  // A name is made of its directory's and its own: one that leads to itself would grow with every event.
+  static constexpr std::size_t kLongestName = 64U << 10U;
   std::unordered_map<FileIdentity, std::string> paths_;
 };
 

@@ -170,12 +170,23 @@ RunFigures from_compare_document(const Json& run) {
   return figures;
 }
 
+// Json::value would throw at a value of another type.
+bool flag_of(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  return found != entry.end() && found->is_boolean() && found->get<bool>();
+}
+std::uint64_t count_of(const Json& entry, const char* key) {
+  const auto found = entry.find(key);
+  return found != entry.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
 void read_condition(const Json& entry, RunFigures& figures) {
-  figures.trace = entry.value("trace", "");
-  figures.condition.interrupted = entry.value("interrupted", false);
-  figures.condition.lost = entry.value("lost", std::uint64_t{0});
-  figures.condition.damaged = entry.value("damaged", std::uint64_t{0});
-  figures.condition.serialised = entry.value("latencies_serialised", false);
+  if (const auto name = entry.find("trace"); name != entry.end() && name->is_string())
+    figures.trace = name->get<std::string>();
+  figures.condition.interrupted = flag_of(entry, "interrupted");
+  figures.condition.lost = count_of(entry, "lost");
+  figures.condition.damaged = count_of(entry, "damaged");
+  figures.condition.serialised = flag_of(entry, "latencies_serialised");
 }
 
 Result<std::vector<RunFigures>> figures_of_document(const std::string& path) {
@@ -214,6 +225,8 @@ const Metric* find_metric(std::string_view name) {
 }
 
 std::string metric_text(const Metric& metric, double value) {
+  constexpr double kLargest = 9.2e18;  // what a 64-bit integer holds; a document may say anything
+  value = std::clamp(value, -kLargest, kLargest);
   switch (metric.unit) {
     case kNanoseconds:
       return format_duration(Nanoseconds(static_cast<std::int64_t>(value)));

@@ -6,17 +6,22 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "format/blktrace_records.h"
+#include "format/trace_limits.h"
 
 namespace iotape {
 namespace {
 
-constexpr std::size_t kMaximumPendingBios = 500'000;
+constexpr std::size_t kMaximumPendingBios = 250'000;
 constexpr std::size_t kMaximumInFlight = 65'536;
+constexpr std::size_t kMaximumPartsInFlight = 250'000;
+constexpr std::size_t kMaximumNames = 100'000;      // of processes, to tell of each once
+constexpr std::size_t kMaximumSequences = 100'000;  // pairs of device and CPU
 constexpr std::int64_t kBytesPerSector = 512;
 
 BlockOperation operation_of(const BlktraceRecord& record) {
@@ -46,9 +51,18 @@ std::uint32_t flags_of(const BlktraceRecord& record) {
 
 std::int64_t sectors_of(std::int64_t bytes) { return (bytes + kBytesPerSector - 1) / kBytesPerSector; }
 
-// Where a bio or request begins. Ordered by device, then sector.
+// The sector behind an access; one beyond all numbers is the last there is.
+std::int64_t end_of(Sectors sector, std::int64_t bytes) {
+  std::int64_t end = 0;
+  const bool beyond = __builtin_add_overflow(sector.value, sectors_of(bytes), &end);
+  return beyond ? std::numeric_limits<std::int64_t>::max() : end;
+}
+
+// Where a bio or request begins, and what it does. Those of one operation stand together in the order of their sectors,
+// so that looking one up never walks over others.
 struct Place {
   DeviceId device;
+  BlockOperation operation = BlockOperation::kRead;
   std::int64_t sector = 0;
   constexpr auto operator<=>(const Place&) const = default;
 };
@@ -56,8 +70,9 @@ struct Place {
 struct Bio {
   RequestPart part;
   DeviceId partition;
-  BlockOperation operation = BlockOperation::kRead;
 };
+
+Place place_of(const BlktraceRecord& record) { return {record.device, operation_of(record), record.sector.value}; }
 
 class Importer {
  public:
@@ -81,6 +96,7 @@ class Importer {
   void requeue(const BlktraceRecord& record);
 
   Requests::iterator in_flight_at(const BlktraceRecord& record);
+  BlockRequest take_from_flight(Requests::iterator request);
   void take_parts(BlockRequest& request);
   bool take_part_at(BlockRequest& request, std::int64_t& cursor, std::int64_t end);
   Result<void> give(BlockRequest request);
@@ -91,6 +107,7 @@ class Importer {
   BlktraceSummary summary_;
   Bios bios_;
   Requests in_flight_;
+  std::size_t parts_in_flight_ = 0;
   std::deque<std::pair<Place, Nanoseconds>> issue_order_;  // of in_flight_, may name requests already gone
   std::map<Place, DeviceId> partitions_;                   // from remaps, until the bio is queued
   std::map<Place, std::uint32_t> requeued_;                // how often, until issued again
@@ -125,6 +142,7 @@ Result<void> Importer::notice(const BlktraceRecord& record) {
   switch (static_cast<BlktraceNotice>(record.action)) {
     case BlktraceNotice::kProcess: {
       std::string command(record.payload.c_str());
+      if (named_.size() >= kMaximumNames) named_.clear();
       if (!named_.insert({record.process, command}).second) return {};
       ProcessStart start;
       start.time = record.time;
@@ -143,6 +161,7 @@ Result<void> Importer::notice(const BlktraceRecord& record) {
 
 Result<void> Importer::check_sequence(const BlktraceRecord& record) {
   if (record.sequence == 0) return {};  // captured through ftrace, which does not number
+  if (sequences_.size() >= kMaximumSequences) sequences_.clear();
   auto [entry, first] = sequences_.try_emplace({record.device, record.cpu}, record.sequence, record.time);
   const auto [before, when] = entry->second;
   if (first || record.sequence <= before) return {};
@@ -160,13 +179,13 @@ void Importer::remap(const BlktraceRecord& record) {
   std::uint32_t from = 0;
   for (const unsigned char byte : big_endian) from = from << 8U | byte;
   if (DeviceId(from).major_number() == record.device.major_number() && partitions_.size() < kMaximumPendingBios)
-    partitions_[{record.device, record.sector.value}] = DeviceId(from);
+    partitions_[place_of(record)] = DeviceId(from);
 }
 
 Result<void> Importer::queue(const BlktraceRecord& record) {
   ++summary_.queue_events;
   if (record.bytes == 0) return {};
-  const Place place{record.device, record.sector.value};
+  const Place place = place_of(record);
   Bio bio;
   bio.part.queue = record.time;
   bio.part.sector = record.sector;
@@ -174,7 +193,6 @@ Result<void> Importer::queue(const BlktraceRecord& record) {
   bio.part.flags = flags_of(record);
   bio.part.submitter = {ProcessId(record.process), ThreadId(record.process)};
   bio.part.cause = (record.category & kBlktraceMetadata) != 0 ? BlockCause::kMetadata : BlockCause::kUnknown;
-  bio.operation = operation_of(record);
   bio.partition = record.device;
   if (const auto remapped = partitions_.find(place); remapped != partitions_.end()) {
     bio.partition = remapped->second;
@@ -186,32 +204,30 @@ Result<void> Importer::queue(const BlktraceRecord& record) {
 
 // Moves the bio at the cursor, or the next one before end, into the request. A bio longer than the request is cut.
 bool Importer::take_part_at(BlockRequest& request, std::int64_t& cursor, std::int64_t end) {
-  for (auto bio = bios_.lower_bound({request.device, cursor}); bio != bios_.end(); ++bio) {
-    if (bio->first.device != request.device || bio->first.sector >= end) return false;
-    if (bio->second.operation != request.operation) continue;
-    Bio taken = std::move(bio->second);
-    bios_.erase(bio);
-    const std::int64_t room = (end - taken.part.sector.value) * kBytesPerSector;
-    if (taken.part.bytes > room) {
-      Bio rest = taken;
-      rest.part.sector = Sectors(end);
-      rest.part.bytes -= room;
-      taken.part.bytes = room;
-      bios_.emplace(Place{request.device, end}, std::move(rest));
-    }
-    cursor = taken.part.sector.value + sectors_of(taken.part.bytes);
-    request.partition = taken.partition;
-    request.parts.push_back(std::move(taken.part));
-    return true;
+  const auto bio = bios_.lower_bound({request.device, request.operation, cursor});
+  if (bio == bios_.end() || bio->first.device != request.device || bio->first.operation != request.operation ||
+      bio->first.sector >= end)
+    return false;
+  Bio taken = std::move(bio->second);
+  bios_.erase(bio);
+  const std::int64_t room = (end - taken.part.sector.value) * kBytesPerSector;
+  if (taken.part.bytes > room) {
+    Bio rest = taken;
+    rest.part.sector = Sectors(end);
+    rest.part.bytes -= room;
+    taken.part.bytes = room;
+    bios_.emplace(Place{request.device, request.operation, end}, std::move(rest));
   }
-  return false;
+  cursor = end_of(taken.part.sector, taken.part.bytes);
+  request.partition = taken.partition;
+  request.parts.push_back(std::move(taken.part));
+  return true;
 }
 
 void Importer::take_parts(BlockRequest& request) {
   std::int64_t cursor = request.sector.value;
-  std::int64_t end = 0;
-  if (__builtin_add_overflow(cursor, sectors_of(request.bytes), &end)) return;
-  while (cursor < end && take_part_at(request, cursor, end)) {
+  const std::int64_t end = end_of(request.sector, request.bytes);
+  while (cursor < end && request.parts.size() < kMaximumRequestParts && take_part_at(request, cursor, end)) {
   }
 }
 
@@ -224,12 +240,13 @@ Result<void> Importer::issue(const BlktraceRecord& record) {
   request.sector = record.sector;
   request.bytes = record.bytes;
   request.issue = record.time;
-  const Place place{record.device, record.sector.value};
+  const Place place = place_of(record);
   if (const auto again = requeued_.find(place); again != requeued_.end()) {
     request.requeues = again->second;
     requeued_.erase(again);
   }
   take_parts(request);
+  parts_in_flight_ += request.parts.size();
   in_flight_.emplace(place, std::move(request));
   issue_order_.emplace_back(place, record.time);
   return limit_in_flight();
@@ -237,30 +254,34 @@ Result<void> Importer::issue(const BlktraceRecord& record) {
 
 // Traces without completions must not fill the memory: the oldest requests are given out as they are.
 Result<void> Importer::limit_in_flight() {
-  while (issue_order_.size() > kMaximumInFlight) {
+  while (issue_order_.size() > kMaximumInFlight ||
+         (parts_in_flight_ > kMaximumPartsInFlight && !issue_order_.empty())) {
     const auto [place, issued] = issue_order_.front();
     issue_order_.pop_front();
     auto [request, last] = in_flight_.equal_range(place);
     while (request != last && request->second.issue != issued) ++request;
     if (request == last) continue;
-    BlockRequest oldest = std::move(request->second);
-    in_flight_.erase(request);
-    IOTAPE_TRY(give(std::move(oldest)));
+    IOTAPE_TRY(give(take_from_flight(request)));
   }
   return {};
 }
 
+BlockRequest Importer::take_from_flight(Requests::iterator request) {
+  BlockRequest taken = std::move(request->second);
+  in_flight_.erase(request);
+  parts_in_flight_ -= taken.parts.size();
+  return taken;
+}
+
 // The request in flight that holds the record's first sector: usually the one that begins there.
 Importer::Requests::iterator Importer::in_flight_at(const BlktraceRecord& record) {
-  const Place place{record.device, record.sector.value};
-  const BlockOperation wanted = operation_of(record);
+  const Place place = place_of(record);
   auto request = in_flight_.lower_bound(place);
-  for (auto exact = request; exact != in_flight_.end() && exact->first == place; ++exact)
-    if (exact->second.operation == wanted) return exact;
+  if (request != in_flight_.end() && request->first == place) return request;
   if (request == in_flight_.begin() || record.bytes == 0) return in_flight_.end();
   --request;
-  const bool holds = request->first.device == record.device && request->second.operation == wanted &&
-                     request->first.sector + sectors_of(request->second.bytes) > place.sector;
+  const bool holds = request->first.device == place.device && request->first.operation == place.operation &&
+                     end_of(request->second.sector, request->second.bytes) > place.sector;
   return holds ? request : in_flight_.end();
 }
 
@@ -269,13 +290,12 @@ Result<void> Importer::complete(const BlktraceRecord& record) {
   const auto found = in_flight_at(record);
   if (found == in_flight_.end()) return complete_without_issue(record);
   BlockRequest& request = found->second;
-  const std::int64_t done = record.sector.value + sectors_of(record.bytes);
+  const std::int64_t done = end_of(record.sector, record.bytes);
   if (record.error != 0) request.error = record.error;
   // A request may complete in steps; the last one reaches its end.
-  if (record.bytes > 0 && record.error == 0 && done < request.sector.value + sectors_of(request.bytes)) return {};
+  if (record.bytes > 0 && record.error == 0 && done < end_of(request.sector, request.bytes)) return {};
   request.complete = record.time;
-  BlockRequest ended = std::move(request);
-  in_flight_.erase(found);
+  BlockRequest ended = take_from_flight(found);
   while (!issue_order_.empty() && !in_flight_.contains(issue_order_.front().first)) issue_order_.pop_front();
   return give(std::move(ended));
 }
@@ -300,14 +320,14 @@ Result<void> Importer::complete_without_issue(const BlktraceRecord& record) {
 void Importer::requeue(const BlktraceRecord& record) {
   const auto found = in_flight_at(record);
   if (found == in_flight_.end()) return;
-  BlockRequest& request = found->second;
+  const Place place = found->first;
+  BlockRequest request = take_from_flight(found);
   // Its bios wait again, so that the next issue takes them whatever it is merged with meanwhile.
   for (RequestPart& part : request.parts) {
-    const Place place{request.device, part.sector.value};
-    bios_.emplace(place, Bio{std::move(part), request.partition, request.operation});
+    const Place start{place.device, place.operation, part.sector.value};
+    bios_.emplace(start, Bio{std::move(part), request.partition});
   }
-  if (requeued_.size() < kMaximumInFlight) requeued_[found->first] = request.requeues + 1;
-  in_flight_.erase(found);
+  if (requeued_.size() < kMaximumInFlight) requeued_[place] = request.requeues + 1;
 }
 
 Result<void> Importer::give(BlockRequest request) {
@@ -324,7 +344,7 @@ Result<void> Importer::give_pending_bios() {
     BlockRequest request;
     request.device = place.device;
     request.partition = bio.partition;
-    request.operation = bio.operation;
+    request.operation = place.operation;
     request.flags = bio.part.flags;
     request.sector = bio.part.sector;
     request.bytes = bio.part.bytes;
@@ -387,7 +407,8 @@ Result<TraceHeader> blktrace_header(const std::string& path) {
     std::memcpy(wall.data(), record->payload.data(), sizeof(wall));
     if (record->swapped)
       for (auto& word : wall) word = __builtin_bswap32(word);
-    header.anchor_wall_ns = wall[0] * kNanosecondsPerSecond + wall[1] - (record->time - header.anchor_time).value;
+    const Nanoseconds now(wall[0] * kNanosecondsPerSecond + wall[1]);
+    header.anchor_wall_ns = (now - (record->time - header.anchor_time)).value;
     break;
   }
   return header;

@@ -34,6 +34,9 @@ constexpr std::size_t kReadBytes = 1U << 18U;
 constexpr std::uint16_t kCgroupFlag = 1U << 8U;  // the payload begins with a cgroup id
 constexpr std::size_t kCgroupBytes = 8;
 constexpr std::size_t kReorderRecords = 32'768;
+// Of a payload: command names, messages (the kernel's are at most 128 bytes) and remaps are shorter; the commands of
+// passthrough requests are not looked at. Records wait in memory, so what is not needed is not kept.
+constexpr std::size_t kKeptPayloadBytes = 256;
 
 template <typename T>
 void swap_bytes(T& value) {
@@ -163,9 +166,9 @@ Result<std::optional<BlktraceRecord>> BlktraceFile::next() {
   }
   BlktraceRecord record = decode(raw, swapped);
   const bool has_cgroup = (raw.action & kCgroupFlag) != 0 && raw.payload_bytes >= kCgroupBytes;
+  const std::size_t skipped = has_cgroup ? kCgroupBytes : 0;
   const auto* payload = reinterpret_cast<const char*>(buffer_.data() + position_ + sizeof(raw));
-  record.payload.assign(payload, raw.payload_bytes);
-  if (has_cgroup) record.payload.erase(0, kCgroupBytes);
+  record.payload.assign(payload + skipped, std::min(raw.payload_bytes - skipped, kKeptPayloadBytes));
   position_ += sizeof(raw) + raw.payload_bytes;
   return record;
 }
@@ -182,15 +185,18 @@ Result<std::unique_ptr<BlktraceStream>> BlktraceStream::open(const std::string& 
     stream->files_.push_back(std::make_unique<BlktraceFile>(std::move(file), one));
   }
   for (std::size_t i = 0; i < stream->files_.size(); ++i)
-    for (std::size_t depth = 0; depth < kReorderRecords / stream->files_.size() + 1; ++depth)
-      IOTAPE_TRY(stream->refill(i));
+    for (std::size_t depth = 0; depth < kReorderRecords / stream->files_.size() + 1; ++depth) {
+      IOTAPE_ASSIGN(const bool more, stream->refill(i));
+      if (!more) break;
+    }
   return stream;
 }
 
-Result<void> BlktraceStream::refill(std::size_t file) {
+Result<bool> BlktraceStream::refill(std::size_t file) {
   IOTAPE_ASSIGN(auto record, files_[file]->next());
-  if (record) waiting_.push({std::move(*record), arrivals_++, file});
-  return {};
+  if (!record) return false;
+  waiting_.push({std::move(*record), arrivals_++, file});
+  return true;
 }
 
 Result<std::optional<BlktraceRecord>> BlktraceStream::next() {

@@ -96,7 +96,7 @@ class BlktraceStream {
       return a.record.time != b.record.time ? b.record.time < a.record.time : b.arrival < a.arrival;
     }
   };
-  Result<void> refill(std::size_t file);
+  Result<bool> refill(std::size_t file);  // false when it has ended
 
   std::vector<std::unique_ptr<BlktraceFile>> files_;
   std::priority_queue<Waiting, std::vector<Waiting>, Later> waiting_;

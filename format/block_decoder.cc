@@ -7,13 +7,22 @@
 
 #include "format/base/result.h"
 #include "format/block_frame.h"
+#include "format/parsed_size.h"
 #include "format/rare_event_codec.h"
 #include "format/row_coder.h"
+#include "format/trace_limits.h"
+#include "format/trace_writer.h"
 
 namespace iotape {
 namespace {
 
-constexpr std::size_t kMaximumNameBytes = kMaximumBodyBytes;  // all names of a table, front coding undone
+// What a block may claim, beyond anything a writer makes: a small payload can unpack to a claim of any size, so each is
+// refused before memory or time is spent on it.
+constexpr std::size_t kMaximumNameBytes = 24U << 20U;  // all names of a table, front coding undone
+constexpr int kMaximumCallGroups = 4096;
+constexpr int kMaximumFiles = 1 << 20;
+constexpr std::int64_t kMaximumParts = 1 << 20;     // of all requests
+constexpr std::int64_t kMaximumSegments = 4 << 20;  // of all vectored calls
 
 class ReadingNames {
  public:
@@ -22,13 +31,17 @@ class ReadingNames {
     ends_.clear();
     if (names.shared_size() != names.suffix_length_size())
       return failure(ErrorCode::kCorrupt, "the name table's columns differ in length");
+    std::size_t total = 0;
+    for (int i = 0; i < names.shared_size() && total <= kMaximumNameBytes; ++i)
+      total += std::size_t{names.shared(i)} + names.suffix_length(i);
+    if (total > kMaximumNameBytes) return failure(ErrorCode::kCorrupt, "the name table holds more than a block may");
+    text_.reserve(total);
     std::size_t consumed = 0;
     std::size_t previous_begin = 0;
     for (int i = 0; i < names.shared_size(); ++i) {
       const std::size_t shared = names.shared(i);
       const std::size_t length = names.suffix_length(i);
-      if (shared > text_.size() - previous_begin || length > names.suffixes().size() - consumed ||
-          text_.size() + shared + length > kMaximumNameBytes)
+      if (shared > text_.size() - previous_begin || length > names.suffixes().size() - consumed)
         return failure(ErrorCode::kCorrupt, "the name table reaches beyond its bytes");
       const std::size_t begin = text_.size();
       text_.append(text_, previous_begin, shared);
@@ -95,24 +108,14 @@ class ReadingTables {
     bad_ = true;
     return 0;
   }
-  // One vector of a row is never larger than all its columns together, which the body's size bounds; the cap here only
-  // keeps a lie about the count from allocating before the columns run out.
-  template <typename Element>
-  void resize_bounded(std::vector<Element>& elements, std::int64_t count) {
-    constexpr std::int64_t kMost = kMaximumBodyBytes / 16;
-    if (count < 0 || count > kMost) bad_ = true, count = 0;
-    elements.resize(static_cast<std::size_t>(count));
-  }
   void resize_parts(std::vector<RequestPart>& parts, std::int64_t count) {
-    parts_left_ -= count;
-    if (parts_left_ < 0) bad_ = true, count = 0;
-    resize_bounded(parts, count);
+    resize_bounded(parts, count, std::min(parts_left_, std::int64_t{kMaximumRequestParts}));
+    parts_left_ -= std::ssize(parts);
   }
   void set_parts(std::int64_t count) { parts_left_ = count; }
   void resize_segments(SegmentLengths& segments, std::int64_t count) {
-    constexpr std::int64_t kMostSegments = 1024;  // UIO_MAXIOV
-    if (count > kMostSegments) bad_ = true, count = 0;
-    resize_bounded(segments, count);
+    resize_bounded(segments, count, std::min(segments_left_, std::int64_t{kMaximumCallSegments}));
+    segments_left_ -= std::ssize(segments);
   }
   void check_exhausted(const ColumnCursor& column) { bad_ |= column.exhausted(); }
   ReadingNames& prefixes() { return prefixes_; }
@@ -120,8 +123,14 @@ class ReadingTables {
   [[nodiscard]] bool bad() const { return bad_ || prefixes_.bad() || leaves_.bad(); }
 
  private:
+  template <typename Element>
+  void resize_bounded(std::vector<Element>& elements, std::int64_t count, std::int64_t most) {
+    if (count < 0 || count > most) bad_ = true, count = 0;
+    elements.resize(static_cast<std::size_t>(count));
+  }
   Result<void> load_files(const wire::Files& files) {
     const int rows = files.kind_size();
+    if (rows > kMaximumFiles) return failure(ErrorCode::kCorrupt, "the file table holds more than a block may");
     if (files.device_size() != rows || files.inode_size() != rows || files.generation_size() != rows ||
         files.subvolume_size() != rows)
       return failure(ErrorCode::kCorrupt, "the file table's columns differ in length");
@@ -143,6 +152,7 @@ class ReadingTables {
   ReadingNames prefixes_;
   ReadingNames leaves_;
   std::int64_t parts_left_ = 0;
+  std::int64_t segments_left_ = kMaximumSegments;
   bool bad_ = false;
 };
 
@@ -201,6 +211,8 @@ struct BlockDecoder::State {
   Selection selection;
 
   [[nodiscard]] Result<std::vector<int>> count_rows() const {
+    if (static_cast<std::size_t>(events->row_size()) > kMaximumBlockEvents || events->call_size() > kMaximumCallGroups)
+      return failure(ErrorCode::kCorrupt, "the block claims more events, or kinds of them, than a block may hold");
     std::vector<int> counts(static_cast<std::size_t>(events->call_size()) + 2);
     for (const std::uint32_t shape : events->row()) {
       if (shape >= counts.size()) return failure(ErrorCode::kCorrupt, "a row names a column group that is not there");
@@ -272,7 +284,7 @@ struct BlockDecoder::State {
         return failure(ErrorCode::kCorrupt, "a request column has the wrong length");
       requests.columns[i] = ColumnCursor(*columns[i]);
     }
-    if (parts < 0 || parts > static_cast<std::int64_t>(kMaximumBodyBytes) / 16)
+    if (parts < 0 || parts > kMaximumParts)
       return failure(ErrorCode::kCorrupt, "the requests claim more parts than a block can hold");
     tables->set_parts(parts);
     return {};
@@ -322,6 +334,7 @@ Result<void> BlockDecoder::open(std::span<const std::uint8_t> body, std::uint64_
   state.coder.reset();
   state.arena.Reset();
   auto* message = google::protobuf::Arena::CreateMessage<wire::Body>(&state.arena);
+  IOTAPE_TRY(check_parsed_size(body));
   if (!message->ParseFromArray(body.data(), static_cast<int>(body.size())))
     return failure(ErrorCode::kCorrupt, "the block's body is not a valid message");
   state.events = &message->events();

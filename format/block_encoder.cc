@@ -216,6 +216,12 @@ void write_request_group(RequestGroup& group, wire::RequestColumns& out, Loans& 
     if (!group.columns[i].all_zero()) loans.write(group.columns[i], *(out.*kRequestFields[i])(), 0);
 }
 
+std::size_t segments_of(const Operation& operation) {
+  if (const auto* read = std::get_if<Read>(&operation)) return read->segments.size();
+  if (const auto* write = std::get_if<Write>(&operation)) return write->segments.size();
+  return 0;
+}
+
 }  // namespace
 
 struct BlockEncoder::State {
@@ -234,6 +240,7 @@ struct BlockEncoder::State {
   bool any_recorder = false;
   std::size_t rare_weight = 0;
   std::size_t part_count = 0;
+  std::size_t segment_count = 0;
 
   explicit State(Nanoseconds unit) : resolution(unit) {
     row_of = [this](const FileReference& file) {
@@ -266,7 +273,7 @@ struct BlockEncoder::State {
     body.Clear();
     recorders.clear();
     any_recorder = false;
-    rare_weight = part_count = 0;
+    rare_weight = part_count = segment_count = 0;
   }
 
   // Row shapes: see Events::row in trace.proto.
@@ -274,6 +281,7 @@ struct BlockEncoder::State {
     State& state;
     std::uint32_t operator()(Syscall& call) const {
       const std::size_t group = state.group_of(call);
+      state.segment_count += segments_of(call.operation);
       state.coder->code_call(state.groups[group], call);
       return static_cast<std::uint32_t>(group) + 2;
     }
@@ -327,7 +335,10 @@ std::size_t BlockEncoder::events() const { return state_->recorders.size(); }
 
 std::size_t BlockEncoder::weight() const {
   constexpr std::size_t kBytesPerPart = 48;
-  return state_->tables.weight() + state_->rare_weight + state_->part_count * kBytesPerPart;
+  constexpr std::size_t kBytesPerSegment = 4;
+  constexpr std::size_t kBytesPerGroup = 4096;  // its columns in memory; readers refuse more than 4,096 groups
+  return state_->tables.weight() + state_->rare_weight + state_->part_count * kBytesPerPart +
+         state_->segment_count * kBytesPerSegment + state_->groups_used * kBytesPerGroup;
 }
 
 std::span<const std::uint8_t> BlockEncoder::finish() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "format/parsed_size.h"
 #include "trace.pb.h"
 
 namespace iotape {
@@ -16,6 +17,7 @@ std::vector<std::uint8_t> serialised(const wire::Body& body) {
 }
 
 Result<wire::Body> parsed(std::span<const std::uint8_t> bytes) {
+  IOTAPE_TRY(check_parsed_size(bytes));
   wire::Body body;
   if (!body.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return failure(ErrorCode::kCorrupt, "the block's body is not a valid message");

@@ -248,7 +248,8 @@ bool read(const Json& json, E& value, std::string& problem) {
     return value = *named, true;
   }
   std::underlying_type_t<E> number{};
-  if (!read(json, number, problem)) return false;
+  if (!read(json, number, problem) || !std::in_range<std::size_t>(number)) return false;
+  if (static_cast<std::size_t>(number) >= names_of(E{}).size()) return false;  // no trace could hold it
   return value = static_cast<E>(number), true;
 }
 bool read(const Json& json, FilePosition& position, std::string& problem) {

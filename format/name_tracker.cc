@@ -7,6 +7,10 @@ namespace {
 
 // Names kept at once. A trace may name ten million files; forgetting all of them costs a printed name, not memory.
 constexpr std::size_t kMaximumPaths = 1U << 18U;
+constexpr std::size_t kMaximumPathBytes = 64U << 20U;
+constexpr std::size_t kMaximumCommands = 1U << 18U;
+// A name is made of its directory's and its own: one that leads to itself would grow with every event.
+constexpr std::size_t kLongestPath = 64U << 10U;
 
 }  // namespace
 
@@ -21,11 +25,11 @@ struct NameTracker::Observer {
   void operator()(const ProcessStart& start) const {
     std::string command = start.command;
     if (command.empty()) command = names.command(start.parent);
-    if (!command.empty()) names.commands_[start.thread.thread.value] = std::move(command);
+    if (!command.empty()) names.name_thread(start.thread.thread.value, std::move(command));
   }
   void operator()(const ProcessExec& exec) const {
-    names.commands_[exec.thread.thread.value] = exec.command;
-    names.commands_[exec.thread.process.value] = exec.command;
+    names.name_thread(exec.thread.thread.value, exec.command);
+    names.name_thread(exec.thread.process.value, exec.command);
   }
   void operator()(const ProcessContext& context) const {
     names.name_file(context.working_directory.file, context.working_directory.path);
@@ -52,9 +56,19 @@ struct NameTracker::Observer {
 void NameTracker::observe(const Event& event) { std::visit(Observer{*this}, event.body); }
 
 void NameTracker::name_file(const FileReference& file, std::string path) {
-  if (!file.known() || path.empty()) return;
-  if (paths_.size() >= kMaximumPaths) paths_.clear();
+  if (!file.known() || path.empty() || path.size() > kLongestPath) return;
+  path_bytes_ += path.size();
+  if (paths_.size() >= kMaximumPaths || path_bytes_ > kMaximumPathBytes) {
+    paths_.clear();
+    path_bytes_ = path.size();
+  }
   paths_.insert_or_assign(file.identity, std::move(path));
+}
+
+void NameTracker::name_thread(std::int32_t thread, std::string command) {
+  if (command.size() > kLongestPath) return;
+  if (commands_.size() >= kMaximumCommands) commands_.clear();
+  commands_.insert_or_assign(thread, std::move(command));
 }
 
 std::string_view NameTracker::command(ThreadKey thread) const {

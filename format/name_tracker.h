@@ -27,9 +27,11 @@ class NameTracker {
  private:
   struct Observer;
   void name_file(const FileReference& file, std::string path);
+  void name_thread(std::int32_t thread, std::string command);
 
   std::unordered_map<std::int32_t, std::string> commands_;  // by thread id
   std::unordered_map<FileIdentity, std::string> paths_;
+  std::size_t path_bytes_ = 0;  // given to paths_ since it was last empty
 };
 
 }  // namespace iotape

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "format/column.h"
+
 namespace iotape::codec {
 namespace {
 
@@ -21,7 +23,9 @@ struct Encoder {
   const FileToRow& row_of;
   wire::RareEvent& out;
 
-  void stamp(Nanoseconds when) const { out.set_time(floor_units(when, time.resolution) - time.base_time); }
+  void stamp(Nanoseconds when) const {
+    out.set_time(wrapping_difference(floor_units(when, time.resolution), time.base_time));
+  }
   void place(const Location& location, wire::Place* to) const {
     to->set_file(row_of(location.file));
     to->set_path(location.path);
@@ -128,7 +132,8 @@ struct Encoder {
     stamp(event.last);
     auto* to = out.mutable_loss();
     to->set_cause(static_cast<std::uint32_t>(event.cause));
-    to->set_first(floor_units(event.first, time.resolution) - floor_units(event.last, time.resolution));
+    to->set_first(
+        wrapping_difference(floor_units(event.first, time.resolution), floor_units(event.last, time.resolution)));
     to->set_cpu(event.cpu);
     to->set_count(event.count);
     to->set_detail(event.detail);
@@ -230,7 +235,7 @@ struct Decoder {
   [[nodiscard]] Marker decode(const wire::Marker& from) const { return {time(), from.text()}; }
   [[nodiscard]] Loss decode(const wire::Loss& from) const {
     return {bounded(from.cause(), kLossCauseCount, LossCause::kMalformedRecord),
-            at(units + from.first()),
+            at(wrapping_sum(units, from.first())),
             time(),
             from.cpu(),
             from.count(),

@@ -392,7 +392,7 @@ class RowCoder {
     if constexpr (!kWriting) call.replay.reset();
     ReplayRecord record = call.replay.value_or(ReplayRecord{});
     std::int64_t source = static_cast<std::int64_t>(record.source.value);
-    code_number(group.column(CallColumn::kSource), source, replayed ? previous_source_ + 1 : 0);
+    code_number(group.column(CallColumn::kSource), source, replayed ? wrapping_sum(previous_source_, 1) : 0);
     if (replayed) previous_source_ = source;
     std::int64_t due = replayed ? to_units(record.due) : 0;
     code_number(group.column(CallColumn::kDue), due, replayed ? to_units(call.start) : 0);

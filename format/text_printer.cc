@@ -187,7 +187,7 @@ class TextPrinter final : public EventPrinter {
           replay.expected.ok() ? std::to_string(replay.expected.value) : errno_name(replay.expected.error_number));
     if (replay.skipped == SkipReason::kIssued) {
       out += " late=";
-      append_seconds(out, call.start.value - replay.due.value, digits_);
+      append_seconds(out, (call.start - replay.due).value, digits_);
     }
     out += " */";
   }
@@ -210,7 +210,7 @@ class TextPrinter final : public EventPrinter {
     fmt::format_to(at_end(out), "{:>3},{:<3} - {:>8} ", request.device.major_number(), request.device.minor_number(),
                    ++sequence_[request.device]);
     const std::size_t start = out.size();
-    append_seconds(out, time.value - origin_.value, 9);
+    append_seconds(out, (time - origin_).value, 9);
     if (const std::size_t width = out.size() - start; width < 15) out.insert(start, 15 - width, ' ');
     fmt::format_to(at_end(out), " {:>5} {:>2} {:>3} ", thread.thread.value, action, letters);
     constexpr std::int64_t kSectorBytes = 512;

@@ -197,7 +197,7 @@ struct TraceReader::State {
     in_block = false;
     if (got) return false;
     note_damage(block_offset, block_bytes, LossCause::kDamagedBlock, got.error().message);
-    note_lost_events(block_end_event - event.id.value);
+    note_lost_events(block_end_event - std::min(block_end_event, event.id.value));
     return false;
   }
 

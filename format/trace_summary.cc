@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 namespace iotape {
 namespace {
@@ -56,10 +57,19 @@ struct TraceSummary::Adder {
     return to.processes[room ? id.value : -1];
   }
 
+  DeviceSummary& device(DeviceId id) const {
+    const bool room = to.devices.size() < kMaximumDevices || to.devices.contains(id);
+    return to.devices[room ? id : DeviceId()];
+  }
+  CallSummary& call_number(std::uint32_t number) const {
+    const bool room = to.calls.size() < kMaximumCallNumbers || to.calls.contains(number);
+    return to.calls[room ? number : std::numeric_limits<std::uint32_t>::max()];
+  }
+
   void operator()(const Syscall& call) const {
     ++to.syscalls;
     to.cover(call.start, call.start + call.duration);
-    CallSummary& summary = to.calls[call.number];
+    CallSummary& summary = call_number(call.number);
     ++summary.calls;
     summary.time += call.duration;
     if (call.unfinished)
@@ -67,7 +77,7 @@ struct TraceSummary::Adder {
     else if (!call.outcome.ok())
       ++summary.errors;
     else if (moves_bytes(call.operation))
-      summary.bytes += call.outcome.value;
+      summary.bytes += static_cast<std::uint64_t>(call.outcome.value);
     ProcessSummary& owner = process(call.thread.process);
     ++owner.calls;
     owner.time += call.duration;
@@ -85,17 +95,17 @@ struct TraceSummary::Adder {
     to.parts += request.parts.size();
     if (request.issue) to.cover(*request.issue, *request.issue);
     if (request.complete) to.cover(*request.complete, *request.complete);
-    DeviceSummary& device = to.devices[request.device];
-    ++device.requests;
-    device.parts += request.parts.size();
+    DeviceSummary& summary = device(request.device);
+    ++summary.requests;
+    summary.parts += request.parts.size();
     if (request.operation == BlockOperation::kRead)
-      ++device.reads, device.read_bytes += request.bytes;
+      ++summary.reads, summary.read_bytes += static_cast<std::uint64_t>(request.bytes);
     else if (request.operation == BlockOperation::kWrite)
-      ++device.writes, device.written_bytes += request.bytes;
+      ++summary.writes, summary.written_bytes += static_cast<std::uint64_t>(request.bytes);
     else if (request.operation == BlockOperation::kFlush)
-      ++device.flushes;
+      ++summary.flushes;
     else
-      ++device.others;
+      ++summary.others;
     if (request.parts.empty()) return;
     ProcessSummary& owner = process(request.parts.front().submitter.process);
     ++owner.requests;
@@ -112,8 +122,9 @@ struct TraceSummary::Adder {
   void operator()(const ProcessContext&) const {}
   void operator()(const InheritedDescriptor&) const {}
   void operator()(const FileState&) const { ++to.states; }
-  void operator()(const DeviceInfo& info) const { to.devices[info.device].name = info.name; }
+  void operator()(const DeviceInfo& info) const { device(info.device).name = info.name; }
   void operator()(const MountInfo& mount) const {
+    if (to.mounts.size() >= kMaximumMounts) return;
     if (std::find(to.mounts.begin(), to.mounts.end(), mount) == to.mounts.end()) to.mounts.push_back(mount);
   }
   void operator()(const Marker&) const { ++to.markers; }

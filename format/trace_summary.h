@@ -17,7 +17,7 @@ struct CallSummary {
   std::uint64_t calls = 0;
   std::uint64_t errors = 0;
   std::uint64_t unfinished = 0;
-  std::int64_t bytes = 0;  // read, written or transferred
+  std::uint64_t bytes = 0;  // read, written or transferred
   Nanoseconds time;
   bool operator==(const CallSummary&) const = default;
 };
@@ -37,8 +37,8 @@ struct DeviceSummary {
   std::uint64_t flushes = 0;
   std::uint64_t others = 0;
   std::uint64_t parts = 0;
-  std::int64_t read_bytes = 0;
-  std::int64_t written_bytes = 0;
+  std::uint64_t read_bytes = 0;
+  std::uint64_t written_bytes = 0;
 };
 
 class TraceSummary {
@@ -58,7 +58,7 @@ class TraceSummary {
   std::map<std::uint32_t, CallSummary> calls;        // by number
   std::map<std::int32_t, ProcessSummary> processes;  // by process id
   std::map<DeviceId, DeviceSummary> devices;
-  std::vector<MountInfo> mounts;
+  std::vector<MountInfo> mounts;                // at most kMaximumMounts
   std::vector<Loss> losses;                     // at most kMaximumLosses
   std::map<SkipReason, std::uint64_t> skipped;  // result traces
   std::uint64_t mismatches = 0;
@@ -76,5 +76,9 @@ class TraceSummary {
 inline constexpr std::size_t kMaximumLosses = 1000;
 // More processes than this are not told apart; their calls go to process -1.
 inline constexpr std::size_t kMaximumProcesses = 1U << 20U;
+// Devices beyond these are counted as device 0, call numbers beyond as number -1, mounts not kept.
+inline constexpr std::size_t kMaximumDevices = 4096;
+inline constexpr std::size_t kMaximumCallNumbers = 4096;
+inline constexpr std::size_t kMaximumMounts = 4096;
 
 }  // namespace iotape

@@ -10,6 +10,7 @@
 #include "format/block_frame.h"
 #include "format/compression.h"
 #include "format/header_codec.h"
+#include "format/trace_limits.h"
 
 namespace iotape {
 namespace {
@@ -96,7 +97,26 @@ struct TraceWriter::State {
     }
   }
 
+  // A reader refuses what goes beyond, so as not to believe any length it is told.
+  static Result<void> check_lengths(const EventBody& body) {
+    if (const auto* request = std::get_if<BlockRequest>(&body);
+        request != nullptr && request->parts.size() > kMaximumRequestParts)
+      return failure(ErrorCode::kLimit,
+                     fmt::format("a request of {} parts is more than the format allows", request->parts.size()));
+    const auto* call = std::get_if<Syscall>(&body);
+    if (call == nullptr) return {};
+    const auto* read = std::get_if<Read>(&call->operation);
+    const auto* write = std::get_if<Write>(&call->operation);
+    const std::size_t segments = read != nullptr    ? read->segments.size()
+                                 : write != nullptr ? write->segments.size()
+                                                    : 0;
+    if (segments > kMaximumCallSegments)
+      return failure(ErrorCode::kLimit, fmt::format("a call of {} segments is more than the kernel allows", segments));
+    return {};
+  }
+
   Result<void> encode(Nanoseconds time, std::uint32_t recorder, EventBody& body) {
+    IOTAPE_TRY(check_lengths(body));
     if (time < last_encoded) ++disordered;
     last_encoded = std::max(last_encoded, time);
     if (encoder.events() == 0) block_first = time;

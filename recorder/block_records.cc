@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 namespace iotape {
@@ -83,6 +84,7 @@ std::optional<Record> record_as(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::int32_t errno_of_status(std::int32_t status) {
+  if (status == std::numeric_limits<std::int32_t>::min()) return EIO;
   if (status <= 0) return -status;
   return static_cast<std::size_t>(status) < kStatusErrno.size() ? kStatusErrno[static_cast<std::size_t>(status)] : EIO;
 }

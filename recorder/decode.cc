@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "format/base/file_time.h"
+#include "format/trace_limits.h"
 #include "recorder/call_table.h"
 
 namespace iotape {
@@ -63,12 +65,10 @@ ThreadKey thread_of(std::uint32_t process, std::uint32_t thread) {
 
 // ---- what was known of a file ----
 
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-
 void fill_state(FileState& to, const wire_state& from) {
   if ((from.valid & WIRE_STATE_SIZE) != 0) to.size = from.size;
   if ((from.valid & WIRE_STATE_MODIFIED) != 0)
-    to.modification_time = from.modified_seconds * kNanosecondsPerSecond + from.modified_nanoseconds;
+    to.modification_time = file_time_nanoseconds(from.modified_seconds, from.modified_nanoseconds);
   if ((from.valid & WIRE_STATE_REST) == 0) return;
   to.mode = from.mode;
   to.links = from.links;
@@ -144,7 +144,7 @@ void take_numbers(CallView& view, const Item& item) {
 }
 
 void take_segments(CallView& view, const Item& item) {
-  view.segments.resize(item.bytes.size() / sizeof(std::int64_t));
+  view.segments.resize(std::min(item.bytes.size() / sizeof(std::int64_t), kMaximumCallSegments));
   std::memcpy(view.segments.data(), item.bytes.data(), view.segments.size() * sizeof(std::int64_t));
 }
 

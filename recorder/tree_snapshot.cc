@@ -1,4 +1,5 @@
 #include "recorder/tree_snapshot.h"
+#include "format/base/file_time.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -108,7 +109,7 @@ Result<FileState> Walk::look_at(int parent, const std::string& name, const std::
   state.links = static_cast<std::uint32_t>(info.st_nlink);
   state.user = info.st_uid;
   state.group = info.st_gid;
-  state.modification_time = info.st_mtim.tv_sec * kNanosecondsPerSecond + info.st_mtim.tv_nsec;
+  state.modification_time = file_time_nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   state.blocks = static_cast<std::uint64_t>(info.st_blocks);
   if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) state.special_device = kernel_device(info.st_rdev).value;
   if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {

@@ -50,7 +50,7 @@ run_tests() { # PRESET CTEST-OPTION...
   step "tests, preset $preset $*"
   ctest --preset "$preset" -j "$jobs" "${filter[@]}" "$@" >"$results/$preset.log" 2>&1 || failed+=("tests under $preset")
   # Passed tests are many and say nothing; what the others printed is what a reader needs.
-  grep -vE '( Passed +[0-9.]+ sec|^ *Start +[0-9]+: )' "$results/$preset.log" | sed '/^[0-9]*% tests passed/,$d' | head -400
+  grep -vE '( Passed +[0-9.]+ sec|^ *Start +[0-9]+: )' "$results/$preset.log" | sed '/^[0-9]*% tests passed/,$d' | sed -n '1,400p'
   if [ "${CI:-}" = true ] && grep -q '\*\*\*Skipped' "$results/$preset.log"; then
     printf 'skipped tests are failures under CI=true\n'
     failed+=("skipped tests under $preset")
@@ -78,9 +78,13 @@ if [ "$long" = yes ]; then
     run_tests "$preset" -LE 'long|lint'
   done
   build fuzz
+  IOTAPE=build/fuzz/iotape BLOCK_BODIES=build/fuzz/tests/fuzz/block_bodies tests/fuzz/make_corpus.sh "$results/corpus"
   while IFS= read -r fuzzer; do
     step "fuzz $(basename "$fuzzer"), 60 s"
-    "$fuzzer" -max_total_time=60 -print_final_stats=1 >"$results/fuzz" 2>&1 || { tail -40 "$results/fuzz" && failed+=("$(basename "$fuzzer")"); }
+    seeds=$results/corpus/$(basename "$fuzzer" _fuzz)
+    mkdir -p "$seeds"
+    "$fuzzer" -max_total_time=60 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+      -artifact_prefix=build/fuzz/ "$seeds" >"$results/fuzz" 2>&1 || { tail -40 "$results/fuzz" && failed+=("$(basename "$fuzzer")"); }
     grep -E 'number_of_executed_units' "$results/fuzz" || true
   done < <(find build/fuzz -type f -perm -u+x -name '*_fuzz' | sort)
   for preset in asan tsan; do step "$preset" && closing_lines "$preset"; done

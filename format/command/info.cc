@@ -207,8 +207,7 @@ class InfoText {
     for (const auto* row : rows)
       fmt::print(out_, "{:<17} {:>12} {:>10} {:>12} {:>14}\n", syscall_display_name(row->first),
                  format_count(row->second.calls), format_count(row->second.errors),
-                 row->second.bytes > 0 ? format_size(static_cast<std::uint64_t>(row->second.bytes)) : "-",
-                 format_duration(row->second.time));
+                 row->second.bytes > 0 ? format_size(row->second.bytes) : "-", format_duration(row->second.time));
     footing();
   }
 
@@ -232,10 +231,8 @@ class InfoText {
     heading("device               requests        read     written  flushes", rows, devices.size());
     for (const auto* row : rows)
       fmt::print(out_, "{:<8} {:<10} {:>10} {:>11} {:>11} {:>8}\n", device_text(row->first),
-                 printable(row->second.name), format_count(row->second.requests),
-                 format_size(static_cast<std::uint64_t>(std::max<std::int64_t>(row->second.read_bytes, 0))),
-                 format_size(static_cast<std::uint64_t>(std::max<std::int64_t>(row->second.written_bytes, 0))),
-                 format_count(row->second.flushes));
+                 printable(row->second.name), format_count(row->second.requests), format_size(row->second.read_bytes),
+                 format_size(row->second.written_bytes), format_count(row->second.flushes));
     footing();
   }
 

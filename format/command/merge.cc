@@ -90,11 +90,13 @@ class Merger {
 
 // Two recordings share a clock when the distance from it to the wall clock is the same but for its adjustments.
 Result<void> require_one_clock(const std::vector<Source>& sources) {
-  constexpr std::int64_t kDrift = 2'000'000'000;
+  constexpr double kDrift = 2'000'000'000;
   const TraceHeader& first = sources.front().reader->header();
   for (const Source& source : sources) {
     const TraceHeader& header = source.reader->header();
-    const auto offset = [](const TraceHeader& h) { return h.anchor_wall_ns - h.anchor_time.value; };
+    const auto offset = [](const TraceHeader& h) {
+      return static_cast<double>(h.anchor_wall_ns) - static_cast<double>(h.anchor_time.value);
+    };
     const bool anchored = first.anchor_wall_ns != 0 && header.anchor_wall_ns != 0;
     if (header.clock != first.clock || (anchored && std::abs(offset(header) - offset(first)) > kDrift))
       return failure(ErrorCode::kUnsupported,

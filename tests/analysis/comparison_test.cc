@@ -5,6 +5,7 @@
 
 #include "analysis/significance.h"
 #include "tests/analysis/seek_fixtures.h"
+#include "tests/support/test_support.h"
 
 namespace iotape {
 namespace {
@@ -21,6 +22,21 @@ RunGroup group(const std::string& label, const std::vector<double>& wall_times, 
     made.runs.push_back(run);
   }
   return made;
+}
+
+TEST(RunFigures, ADocumentOfWrongTypesIsReadWithoutThem) {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "c.json";
+  test::write_file(path, R"({"schema":"iotape.compare/1","runs":[{"trace":5,"interrupted":"no","lost":-1,"damaged":{},)"
+                         R"("latencies_serialised":[],"figures":{"wall_time":1e300,"seeks":"many"}}]})");
+  const auto runs = read_figures(path, {}, 128);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 1U);
+  EXPECT_EQ(runs->front().trace, "");
+  EXPECT_FALSE(runs->front().condition.interrupted);
+  EXPECT_EQ(runs->front().condition.lost, 0U);
+  EXPECT_FALSE(runs->front().value("seeks"));
+  EXPECT_NE(metric_text(*find_metric("wall_time"), *runs->front().value("wall_time")), "");
 }
 
 TEST(Significance, EqualsTheTablesOfMannAndWhitney) {

@@ -5,9 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstring>
+#include <limits>
 
 #include "format/base/byte_order.h"
 #include "format/base/command.h"
+#include "format/base/file_time.h"
+#include "format/base/strong_id.h"
 #include "format/base/units.h"
 
 namespace iotape {
@@ -21,6 +24,12 @@ std::array<unsigned char, N> bytes_of(const T& value) {
   std::array<unsigned char, N> bytes{};
   std::memcpy(bytes.data(), &value, N);
   return bytes;
+}
+
+TEST(FileTime, SecondsBeyondWhatNanosecondsTellBecomeTheNearest) {
+  EXPECT_EQ(file_time_nanoseconds(-2, 500'000'000), -1'500'000'000);
+  EXPECT_EQ(file_time_nanoseconds(9'000'000'000'000, 0), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(file_time_nanoseconds(-9'000'000'000'000, 1), std::numeric_limits<std::int64_t>::min());
 }
 
 TEST(ByteOrder, StorageIsInTheNamedOrderAndValuesComeBack) {

@@ -84,6 +84,29 @@ TEST(HostileInput, BlockBodiesBehindValidChecksumsAreRead) {
   drive(fuzz::read_block_body, seeds, 400);
 }
 
+// One record of a blktrace file as a little-endian kernel writes it: a read of one sector, by action.
+std::string blktrace_record(std::uint32_t sequence, std::uint32_t action, std::uint64_t sector,
+                            std::string payload = {}) {
+  const auto payload_bytes = static_cast<std::uint16_t>(payload.size());
+  std::string bytes;
+  const auto put = [&bytes](auto value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  put(std::uint32_t{0x65617407}), put(sequence), put(std::uint64_t{sequence} * 1000), put(sector);
+  put(std::uint32_t{512}), put(action), put(std::uint32_t{77}), put(std::uint32_t{8U << 20U}), put(std::uint32_t{0});
+  put(std::uint16_t{0}), put(payload_bytes);
+  return bytes + payload;
+}
+
+TEST(HostileInput, BlktraceFilesOfAnyBytesAreImported) {
+  constexpr std::uint32_t kRead = 1U << 16U;
+  constexpr std::uint32_t kNotify = 1U << 26U;
+  std::string seed = blktrace_record(0, kNotify, 0, "tar");
+  std::uint32_t sequence = 1;
+  for (const std::uint32_t action : {1U, 7U, 6U, 7U, 8U}) seed += blktrace_record(sequence++, kRead | action, 4096);
+  seed += blktrace_record(sequence, kRead | 7U, 0x7FFFFFFFFFFFFFFF);
+  seed += blktrace_record(sequence + 1, kRead | 8U, ~0ULL);
+  drive(fuzz::read_blktrace, {seed}, 400);
+}
+
 TEST(HostileInput, JsonOfAnyKindIsReadOrRefused) {
   std::vector<std::string> seeds;
   for (const EventBody& body : test::sample_events()) append_json(seeds.emplace_back(), Event{EventId(1), 0, body});

@@ -118,6 +118,9 @@ TEST(JsonFields, WrongInputIsRefusedAndNamed) {
   EXPECT_THAT(message(R"({"event":"loss","cause":"gremlins"})"), testing::HasSubstr("cause"));
   EXPECT_THAT(message(R"({"event":"syscall","pid":1})"), testing::HasSubstr("operation"));
   EXPECT_THAT(message(R"({"event":"block_request","flags":["shiny"]})"), testing::HasSubstr("flag"));
+  // A number that stands for no word would make a block that no reader takes.
+  EXPECT_THAT(message(R"({"event":"block_request","operation":200})"), testing::HasSubstr("operation"));
+  EXPECT_TRUE(event_of(R"({"event":"block_request","operation":1})"));
 }
 
 TEST(CsvPrinter, RowsHaveTheColumnsOfTheHeaderWhateverTheNames) {

@@ -1,5 +1,7 @@
 #include "tests/fuzz/fuzz_inputs.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "format/base/units.h"
+#include "format/blktrace_importer.h"
 #include "format/block_frame.h"
 #include "format/compression.h"
 #include "format/event_printer.h"
@@ -17,6 +20,7 @@
 #include "format/json_fields.h"
 #include "format/quoting.h"
 #include "format/trace_reader.h"
+#include "format/trace_writer.h"
 
 namespace iotape::fuzz {
 namespace {
@@ -52,6 +56,39 @@ void read_file_of(std::string_view bytes) {
   if (trace) print_everything(**trace);
 }
 
+std::vector<EventBody> events_of(std::string_view bytes) {
+  std::vector<EventBody> events;
+  const auto trace = TraceReader::open(in_memory(bytes), "input");
+  while (trace) {
+    const auto event = (*trace)->next();
+    if (!event || *event == nullptr) break;
+    events.push_back((*event)->body);
+  }
+  return events;
+}
+
+std::string written(const std::vector<EventBody>& events) {
+  FileDescriptor file = in_memory("");
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+  FileDescriptor reading(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  WriterOptions options;
+  options.resolution = Nanoseconds(1);
+  auto writer = TraceWriter::create(std::move(file), {}, options);
+  if (!writer) std::abort();
+  for (const EventBody& event : events)
+    if (!(*writer)->append(event)) std::abort();
+  if (!(*writer)->finish({})) std::abort();
+  std::string bytes((*writer)->bytes_written(), 0);
+  if (::pread(reading.get(), bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) std::abort();
+  return bytes;
+}
+
+std::string as_json(const std::vector<EventBody>& events) {
+  std::string out;
+  for (const EventBody& event : events) append_json(out, Event{EventId(0), 0, event});
+  return out;
+}
+
 std::string framed(BlockKind kind, std::uint64_t sequence, Bytes body, std::uint32_t events) {
   Compressor compressor(1);
   std::vector<std::uint8_t> payload;
@@ -72,12 +109,28 @@ std::string framed(BlockKind kind, std::uint64_t sequence, Bytes body, std::uint
 
 void read_trace(Bytes bytes) { read_file_of(text_of(bytes)); }
 
+std::string trace_of_body(Bytes body, std::uint32_t events) {
+  const auto header = encode_header_body(TraceHeader{});
+  return framed(BlockKind::kHeader, 0, header, 0) + framed(BlockKind::kEvents, 1, body, events);
+}
+
 void read_block_body(Bytes bytes) {
   if (bytes.empty()) return;
   // The first byte chooses how many events the block header claims.
-  const std::uint32_t events = bytes[0];
-  const auto header = encode_header_body(TraceHeader{});
-  read_file_of(framed(BlockKind::kHeader, 0, header, 0) + framed(BlockKind::kEvents, 1, bytes.subspan(1), events));
+  const std::string trace = trace_of_body(bytes.subspan(1), bytes[0]);
+  read_file_of(trace);
+  const std::vector<EventBody> decoded = events_of(trace);
+  if (as_json(events_of(written(decoded))) != as_json(decoded)) std::abort();
+}
+
+void read_blktrace(Bytes bytes) {
+  const FileDescriptor file = in_memory(text_of(bytes));
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
+  (void)looks_like_blktrace(path);
+  (void)blktrace_header(path);
+  auto writer = TraceWriter::create(in_memory(""), {}, {});
+  if (!writer) std::abort();
+  if (import_blktrace(path, **writer) && !(*writer)->finish({})) std::abort();
 }
 
 void read_json_line(Bytes bytes) {

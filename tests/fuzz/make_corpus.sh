@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # make_corpus.sh DIR [TRACE...]: seeds for the fuzz programs, made from the traces given (default: those of the repository).
-# DIR/trace holds small cuts of them, DIR/json_line their events as JSON, one per file, DIR/words a few words.
-# iotape must be on the PATH, or IOTAPE name it.
+# DIR/trace holds small cuts of them, DIR/block_body the uncompressed blocks of those, DIR/json_line their events as JSON,
+# one per file, DIR/blktrace the beginning of a blktrace file, DIR/words and DIR/target a few words.
+# iotape and block_bodies (built beside the fuzz programs) must be on the PATH, or IOTAPE and BLOCK_BODIES name them.
 set -euo pipefail
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,4s/^# //p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,6s/^# //p' "$0"; exit 2; }
 iotape=${IOTAPE:-iotape}
+block_bodies=${BLOCK_BODIES:-block_bodies}
 out=$1
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -12,13 +14,14 @@ if [[ $# -eq 0 ]]; then
   shopt -s nullglob
   set -- "$root"/tests/data/*.iotape "$root"/traces/*.iotape
 fi
-mkdir -p "$out"/{trace,block_body,json_line,words}
+mkdir -p "$out"/{trace,block_body,blktrace,json_line,words,record,target}
 seeds=0
 for trace in "$@"; do
   name=$(basename "$trace" .iotape)
   for range in "0 1ms" "1ms 10ms" "100ms 110ms"; do
     read -r from to <<<"$range"
     "$iotape" cut -q --force --from "$from" --to "$to" "$trace" -o "$out/trace/$name-$from.iotape"
+    "$block_bodies" "$out/trace/$name-$from.iotape" "$out/block_body/$name-$from" || true  # a cut may hold no event
     seeds=$((seeds + 1))
   done
   line=0
@@ -28,5 +31,10 @@ for trace in "$@"; do
     printf '%s' "$event" >"$out/json_line/$name-$line"
   done
 done
+{ zcat "$root"/tests/data/*.blktrace.gz || true; } | head -c 16384 >"$out/blktrace/head"
+for word in dir:/tmp 'kernel:xfs,size=8G' 'null:' 'dir:/a,,b' dir:help; do
+  printf '%s' "$word" >"$out/target/$(printf '%s' "$word" | tr -c 'a-z' _)"
+done
+head -c 512 /dev/zero >"$out/record/zeros"
 for word in 64K 1.5G 100ns 5us 2x 0.5x 10m; do printf '%s' "$word" >"$out/words/$word"; done
 echo "$seeds trace seeds in $out" >&2

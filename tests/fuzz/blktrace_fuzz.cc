@@ -1,0 +1,6 @@
+#include "tests/fuzz/fuzz_inputs.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  iotape::fuzz::read_blktrace({data, size});
+  return 0;
+}
