@@ -18,7 +18,8 @@ struct StrongId {
   constexpr auto operator<=>(const StrongId&) const = default;
 };
 
-// A quantity: a StrongId that can also be added and subtracted.
+// A quantity: a StrongId that can also be added and subtracted. Sums and differences wrap modulo 2^64, as the trace
+// format's own do: times and sectors come from files that may hold any bits.
 template <typename Tag, typename Representation>
 struct Quantity {
   using Rep = Representation;
@@ -27,10 +28,13 @@ struct Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(Rep v) : value(v) {}
   constexpr auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity operator+(Quantity other) const { return Quantity(value + other.value); }
-  constexpr Quantity operator-(Quantity other) const { return Quantity(value - other.value); }
-  constexpr Quantity& operator+=(Quantity other) { return value += other.value, *this; }
-  constexpr Quantity& operator-=(Quantity other) { return value -= other.value, *this; }
+  constexpr Quantity operator+(Quantity other) const { return Quantity(static_cast<Rep>(bits() + other.bits())); }
+  constexpr Quantity operator-(Quantity other) const { return Quantity(static_cast<Rep>(bits() - other.bits())); }
+  constexpr Quantity& operator+=(Quantity other) { return *this = *this + other; }
+  constexpr Quantity& operator-=(Quantity other) { return *this = *this - other; }
+
+ private:
+  [[nodiscard]] constexpr std::uint64_t bits() const { return static_cast<std::uint64_t>(value); }
 };
 
 // Time on the trace's clock, or a length of time.

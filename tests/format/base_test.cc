@@ -32,6 +32,12 @@ TEST(FileTime, SecondsBeyondWhatNanosecondsTellBecomeTheNearest) {
   EXPECT_EQ(file_time_nanoseconds(-9'000'000'000'000, 1), std::numeric_limits<std::int64_t>::min());
 }
 
+TEST(Quantity, SumsAndDifferencesWrap) {
+  constexpr Nanoseconds kLatest(std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(kLatest + Nanoseconds(1), Nanoseconds(std::numeric_limits<std::int64_t>::min()));
+  EXPECT_EQ(Nanoseconds(std::numeric_limits<std::int64_t>::min()) - Nanoseconds(1), kLatest);
+}
+
 TEST(ByteOrder, StorageIsInTheNamedOrderAndValuesComeBack) {
   EXPECT_EQ((bytes_of<le32, 4>(0x01020304U)), (std::array<unsigned char, 4>{4, 3, 2, 1}));
   EXPECT_EQ((bytes_of<be32, 4>(0x01020304U)), (std::array<unsigned char, 4>{1, 2, 3, 4}));
