@@ -52,7 +52,7 @@ class CsvPrinter final : public EventPrinter {
     out += '\n';
   }
 
-  void observe(const Event& event) override { names_.observe(event); }
+  void observe(const Event& event) override { names_.observe(event.body); }
 
   void print(std::string& out, const Event& event) override {
     for (std::string& field : row_) field.clear();

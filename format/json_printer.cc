@@ -25,7 +25,7 @@ class JsonPrinter final : public EventPrinter {
     out += "}\n";
   }
 
-  void observe(const Event& event) override { names_.observe(event); }
+  void observe(const Event& event) override { names_.observe(event.body); }
 
   void print(std::string& out, const Event& event) override {
     std::string extra;

@@ -53,7 +53,7 @@ struct NameTracker::Observer {
   void operator()(const Stack&) const {}
 };
 
-void NameTracker::observe(const Event& event) { std::visit(Observer{*this}, event.body); }
+void NameTracker::observe(const EventBody& body) { std::visit(Observer{*this}, body); }
 
 void NameTracker::name_file(const FileReference& file, std::string path) {
   if (!file.known() || path.empty() || path.size() > kLongestPath) return;

@@ -15,7 +15,7 @@ namespace iotape {
 
 class NameTracker {
  public:
-  void observe(const Event& event);
+  void observe(const EventBody& body);
 
   // comm of the thread, else of its process, else empty.
   [[nodiscard]] std::string_view command(ThreadKey thread) const;

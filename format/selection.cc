@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 #include <type_traits>
 
@@ -75,6 +76,14 @@ bool Selector::path_matches(std::string_view path) const {
                      [&](const std::string& pattern) { return pattern_matches(pattern, path); });
 }
 
+// An empty path means its directory descriptor: utimensat(fd, NULL), fstatat(fd, "").
+bool Selector::argument_matches(const PathArgument& path) const {
+  if (path.bytes.empty()) return path.directory.file.known() && files_.contains(path.directory.file.identity);
+  if (path_matches(path.bytes)) return true;
+  const std::string resolved = names_.absolute(path);
+  return path_matches(std::filesystem::path(resolved).lexically_normal().string());
+}
+
 void Selector::learn_file(const FileReference& file) {
   if (file.known() && files_.size() < kMaximumFiles) files_.insert(file.identity);
 }
@@ -83,7 +92,7 @@ bool Selector::call_touches_path(const Syscall& call) {
   bool matches = false;
   const auto look = [&](const auto&, const auto& member) {
     using Member = std::remove_cvref_t<decltype(member)>;
-    if constexpr (std::is_same_v<Member, PathArgument>) matches = matches || path_matches(member.bytes);
+    if constexpr (std::is_same_v<Member, PathArgument>) matches = matches || argument_matches(member);
     if constexpr (std::is_same_v<Member, Descriptor>)
       matches = matches || (member.file.known() && files_.contains(member.file.identity));
     if constexpr (std::is_same_v<Member, FileReference>)
@@ -154,6 +163,10 @@ struct Selector::Judge {
   }
 };
 
-Selected Selector::judge(const EventBody& body) { return std::visit(Judge{*this, body}, body); }
+Selected Selector::judge(const EventBody& body) {
+  const Selected selected = std::visit(Judge{*this, body}, body);
+  if (!options_.paths.empty()) names_.observe(body);
+  return selected;
+}
 
 }  // namespace iotape

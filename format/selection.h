@@ -6,8 +6,9 @@
 //    which it ended (event_time), so that neighbouring ranges never count one event twice: from <= t < to.
 //  - --device and --op speak of requests, --syscall of calls. Naming only one layer leaves the other one out.
 //  - --process is a process id or a command name; a request belongs to the processes that submitted or dirtied a part.
-//  - --path: a pattern with a slash is matched against the path as passed (and all below it), one without against the
-//    last component; * ? [ ] as in the shell, * also matches slashes. Calls by descriptor and the parts of requests
+//  - --path: a pattern with a slash is matched against the path as passed and as resolved, by the names of working
+//    directories and descriptors seen so far, and takes in all below it; one without a slash is matched against the
+//    last component. * ? [ ] as in the shell, * also matches slashes. Calls by descriptor and the parts of requests
 //    belong to a path through the identity of a file that an earlier event showed under it.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "format/name_tracker.h"
 
 namespace iotape {
 
@@ -62,6 +64,7 @@ class Selector {
   [[nodiscard]] bool wants_process(ProcessId process) const;
   [[nodiscard]] bool wants_device(DeviceId device) const;
   [[nodiscard]] bool path_matches(std::string_view path) const;
+  [[nodiscard]] bool argument_matches(const PathArgument& path) const;
   [[nodiscard]] bool call_touches_path(const Syscall& call);
   void learn_file(const FileReference& file);
 
@@ -71,6 +74,7 @@ class Selector {
   bool wants_requests_;
   std::unordered_map<DeviceId, std::string> device_names_;
   std::unordered_map<ProcessId, std::string> commands_;
+  NameTracker names_;                       // fed only where there are paths to select by
   std::unordered_set<FileIdentity> files_;  // seen under a wanted path; at most kMaximumFiles
   static constexpr std::size_t kMaximumFiles = 4'000'000;
 };

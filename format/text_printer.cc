@@ -136,7 +136,7 @@ class TextPrinter final : public EventPrinter {
   }
 
   void observe(const Event& event) override {
-    names_.observe(event);
+    names_.observe(event.body);
     if (const auto* stack = std::get_if<Stack>(&event.body)) stacks_.insert_or_assign(stack->id.value, stack->frames);
   }
 

@@ -35,6 +35,16 @@ LossCause cause_of_gap(const ReadReport& report) {
   return report.damage_count > 0 && !report.interrupted ? LossCause::kDamagedBlock : LossCause::kTruncatedFile;
 }
 
+Result<void> note_missing_end(TraceTotals& totals, TraceWriter& to) {
+  Loss loss;
+  loss.cause = LossCause::kTruncatedFile;
+  loss.first = loss.last = totals.end;
+  loss.count = 1;
+  loss.detail = "the trace was interrupted: its end is missing; at least one event, perhaps many";
+  totals.losses[static_cast<std::size_t>(loss.cause)] += loss.count;
+  return to.append(std::move(loss));
+}
+
 }  // namespace
 
 void count_event(CopyCounts& counts, const EventBody& body) {
@@ -69,6 +79,10 @@ Result<TraceTotals> totals_of_copy(const ReadReport& report, const CopyCounts& c
   totals.workload_status = -1;
   totals.end = counts.last;
   if (report.totals) totals = *report.totals;
+  // How much is missing behind the cut nobody knows; that something is must not be forgotten.
+  if (report.interrupted && totals.losses[static_cast<std::size_t>(LossCause::kTruncatedFile)] == 0 &&
+      report.seen <= counts.events() + totals.lost())
+    IOTAPE_TRY(note_missing_end(totals, to));
   const std::uint64_t accounted = counts.events() + totals.lost();
   totals.seen = std::max({totals.seen, report.seen, accounted});
   if (const std::uint64_t missing = totals.seen - accounted; missing > 0) {

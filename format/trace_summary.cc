@@ -135,7 +135,7 @@ struct TraceSummary::Adder {
 };
 
 void TraceSummary::add(const Event& event) {
-  names_.observe(event);
+  names_.observe(event.body);
   recorders = std::max(recorders, event.recorder + 1);
   std::visit(Adder{*this}, event.body);
 }
@@ -160,14 +160,13 @@ void TraceSummary::add_change(const PathArgument& path) {
   if (path.state != TextState::kPresent || !path.directory.file.known()) return;
   const std::filesystem::path whole = names_.absolute(path);
   if (whole.is_relative()) return;
-  // An absolute path may lie on another mount than the directory it is not relative to.
+  // The path may lead through a mount point, away from the directory it is relative to.
+  const std::string normal = whole.lexically_normal().string();
   DeviceId device = path.directory.file.identity.device;
-  if (path.absolute()) {
-    std::size_t longest = 0;
-    for (const MountInfo& mount : mounts)
-      if (mount.mount_point.size() >= longest && lies_below(path.bytes, mount.mount_point))
-        longest = mount.mount_point.size(), device = mount.device;
-  }
+  std::size_t longest = 0;
+  for (const MountInfo& mount : mounts)
+    if (mount.mount_point.size() >= longest && lies_below(normal, mount.mount_point))
+      longest = mount.mount_point.size(), device = mount.device;
   roots_.add(device, whole.lexically_normal().parent_path().string());
 }
 

@@ -159,6 +159,17 @@ struct CallTranslator::Translator {
     argument.directory = {kAtCurrentDirectory, {}};
   }
 
+  // tar -C ROOT, sync -f ROOT: the name lies outside the root, the directory does not. Calls that make or take away the
+  // name stay outside.
+  bool names_root_itself(const Resolution& place) const {
+    const Operation& operation = call.operation;
+    const bool changes_name =
+        std::holds_alternative<Unlink>(operation) || std::holds_alternative<Rename>(operation) ||
+        std::holds_alternative<MakeDirectory>(operation) || std::holds_alternative<HardLink>(operation) ||
+        std::holds_alternative<SymbolicLink>(operation) || std::holds_alternative<MakeNode>(operation);
+    return place.file != kNoFile && !changes_name && owner.roots_.contains(names(), place.file);
+  }
+
   void path(PathArgument& argument, std::size_t index) const {
     if (argument.state == TextState::kNull || (argument.state == TextState::kPresent && argument.bytes.empty()))
       return bare_directory(argument, index);
@@ -166,6 +177,8 @@ struct CallTranslator::Translator {
     if (proc_descriptor(argument.bytes) >= 0) return path_of_descriptor(argument);
     const Resolution& place = targets.resolved[index];
     if (place.directory == kNoFile) return skip(SkipReason::kUnresolvedPath);
+    if (!owner.roots_.contains(names(), place.directory) && names_root_itself(place))
+      return rewrite(argument, place.file, "");
     if (!owner.roots_.contains(names(), place.directory))
       return skip(names().path(place.directory).empty() ? SkipReason::kUnresolvedPath : SkipReason::kExternal);
     if (place.file != kNoFile && names().record(place.file).pseudo) return skip(SkipReason::kExternal);

@@ -183,6 +183,19 @@ TEST_F(TraceCommands, RecoverMakesAWholeTraceThatOwnsUpToItsLosses) {
   EXPECT_EQ(iotape({"recover", "--force", trace, "-o", trace}).status, 2) << "the input is not the output";
 }
 
+TEST_F(TraceCommands, ATraceRecoveredFromAnInterruptedOneIsNeverLossless) {
+  const std::string bytes = test::read_file(make_trace("good.iotape"));
+  const std::string trace = scratch_ / "cut.iotape";
+  test::write_file(trace, bytes.substr(0, bytes.size() - 20));  // inside the closing block: no event is missing
+  const CommandOutput recovered = iotape({"recover", trace});
+  ASSERT_EQ(recovered.status, 0) << recovered.err;
+  const std::string output = scratch_ / "cut.recovered.iotape";
+  const json document = info(output);
+  EXPECT_GE(document["losses"]["truncated_file"], 1);
+  EXPECT_GE(document["lost"], 1);
+  EXPECT_EQ(iotape({"info", "--strict", output}).status, 4);
+}
+
 TEST_F(TraceCommands, RecoverOfAnInterruptedTraceKeepsTheIdentity) {
   const std::string trace = make_cut_trace("cut.iotape");
   ASSERT_EQ(iotape({"recover", trace, "-o", scratch_ / "r.iotape"}).status, 0);

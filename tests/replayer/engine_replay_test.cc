@@ -563,6 +563,19 @@ TEST(Engine, CallsOutsideEveryRootAreExternal) {
   EXPECT_EQ(everything.node("/external/usr/lib/libc.so")->size, 832U);
 }
 
+TEST(Engine, TheTopOfARootNamedFromOutsideIsTheTargetsTop) {
+  TraceBuilder trace;
+  const FileReference top = directory_of(kCwdInode);
+  trace.unlink(trace.here("x"));
+  trace.open(at("/mnt/job", kAtCurrentDirectory, top), O_RDONLY, 3, top);
+  trace.call(306, Sync{fd(3, top)});
+  const Replayed run(trace);
+  EXPECT_EQ(run.skipped(SkipReason::kExternal), 0U);
+  ASSERT_EQ(run.target.of<Open>().size(), 1U);
+  EXPECT_EQ(run.target.of<Open>()[0].path.bytes, "/");
+  EXPECT_EQ(run.target.of<Sync>().size(), 1U);
+}
+
 TEST(Engine, TwoMountsHaveTwoRoots) {
   TraceBuilder trace;
   trace.mount(DeviceId::of(7, 9), "/mnt/fast", "xfs");
