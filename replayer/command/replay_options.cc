@@ -36,10 +36,12 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_option("--pace", options.pace_text, "asap, think, recorded, or a speed: 2x is twice as fast")
       ->capture_default_str();
   app.add_option("--max-gap", words.longest_gap, "Shorten longer pauses of the trace to this");
-  app.add_option("--order", words.order, "strict: one call after the other, as they ended")
+  app.add_option("--order", words.order,
+                 "strict: one call after the other, as they ended; the only one in this version")
       ->check(CLI::IsMember({"strict", "thread", "resource", "none"}))
       ->capture_default_str();
-  app.add_option("--dir-order", words.directory_order, "recorded: removals in the recorded order")
+  app.add_option("--dir-order", words.directory_order,
+                 "recorded: removals in the recorded order; the only one in this version")
       ->check(CLI::IsMember({"recorded", "target"}))
       ->capture_default_str();
   app.add_option("--external", words.external, "replay: repeat calls outside every root too, under /external")
@@ -60,7 +62,8 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
       ->check(CLI::Range(std::uint32_t{1}, kMostLoops));
   app.add_option("--allow-writes", options.target_options.allow_writes, "A block device that may be overwritten")
       ->allow_extra_args(false);
-  app.add_flag("--no-sync{false}", options.final_sync, "Do not sync the target after the last call");
+  app.add_flag_callback(
+      "--no-sync", [&options] { options.final_sync = false; }, "Do not sync the target after the last call");
   app.add_flag("--dry-run", options.dry_run, "Say what would happen; touch nothing");
   app.add_flag("--strict", options.strict, "Refuse a damaged or lossy trace; any deviation is a divergence");
   app.add_flag("--json", options.json, "Print the summary as one JSON document");
