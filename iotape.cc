@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <clocale>
 #include <cstdlib>
+#include <cstring>
+#include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -178,6 +182,20 @@ int unknown_command(const std::string& typed, const std::vector<Command>& comman
   return iotape::kExitUsage;
 }
 
+// What a command printed must have arrived: a full disk behind stdout is a failure, not a shorter answer.
+int with_whole_output(const std::function<int()>& run) {
+  int status = iotape::kExitFailed;
+  try {
+    status = run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "iotape: %s\n", error.what());
+    return iotape::kExitFailed;
+  }
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fprintf(stderr, "iotape: the output could not be written: %s\n", std::strerror(errno));
+  return status == iotape::kExitOk ? iotape::kExitFailed : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -191,5 +209,5 @@ int main(int argc, char** argv) {
   if (found == commands.end()) return unknown_command(words[0], commands);
   Terminal terminal = make_terminal();
   iotape::CommandCall call{{words.begin() + 1, words.end()}, &terminal};
-  return found->run(call);
+  return with_whole_output([&] { return found->run(call); });
 }

@@ -1,6 +1,7 @@
 #include "recorder/calibration.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,7 +60,12 @@ Result<Calibration> Calibration::start() {
   FileDescriptor child_out(up[1]);
   made.child_ = ::fork();
   if (made.child_ < 0) return system_failure("starting the calibration", errno);
-  if (made.child_ == 0) run_child(child_in.get(), child_out.get());
+  if (made.child_ == 0) {
+    // Its own copy of the writing end would keep its read from ever seeing the end of a recorder that was killed.
+    made.to_child_.reset();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    run_child(child_in.get(), child_out.get());
+  }
   child_out.reset();
   char ready = 0;
   if (::read(made.from_child_.get(), &ready, 1) != 1)

@@ -5,9 +5,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <stop_token>
+#include <thread>
 
 #include "format/base/units.h"
 #include "replayer/command/replay_options.h"
@@ -21,8 +25,8 @@ constexpr mode_t kTraceMode = 0600;
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-// SIGINT and SIGTERM end a replay between two calls, with its report; asked for rather than handled, so that no state
-// is shared with a handler. A second one ends the program at once.
+// SIGINT and SIGTERM end a replay with its report, also while a call blocks or the tree is made. A thread of its own
+// takes them, so that no state is shared with a handler; after the first one it lets the next end the program at once.
 class StopRequests {
  public:
   StopRequests() {
@@ -30,30 +34,39 @@ class StopRequests {
     ::sigaddset(&signals_, SIGINT);
     ::sigaddset(&signals_, SIGTERM);
     ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    watcher_ = std::jthread([this](const std::stop_token& end) { watch(end); });
   }
-  ~StopRequests() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~StopRequests() {
+    watcher_ = {};
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   StopRequests(const StopRequests&) = delete;
   StopRequests& operator=(const StopRequests&) = delete;
 
-  bool seen() {
-    constexpr std::uint32_t kAskEvery = 64;  // a system call; not before every call
-    if (seen_ || asked_++ % kAskEvery != 0) return seen_;
-    return seen_now();
-  }
-  bool seen_now() {
-    const timespec at_once{};
-    if (!seen_ && ::sigtimedwait(&signals_, nullptr, &at_once) > 0) {
-      seen_ = true;
-      ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
-    return seen_;
-  }
+  [[nodiscard]] bool seen() const { return seen_.load(std::memory_order_relaxed); }
+  // For a target, which looks at it while it waits.
+  [[nodiscard]] const std::atomic<bool>& flag() const { return seen_; }
 
  private:
+  void watch(const std::stop_token& end) {
+    constexpr timespec kTick{0, 50'000'000};
+    while (!end.stop_requested()) {
+      if (::sigtimedwait(&signals_, nullptr, &kTick) <= 0) continue;
+      seen_ = true;
+      ::pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+      return wait_for(end);
+    }
+  }
+  // The thread must live for the next signal to find somebody who does not block it.
+  static void wait_for(const std::stop_token& end) {
+    constexpr auto kTick = std::chrono::milliseconds(50);
+    while (!end.stop_requested()) std::this_thread::sleep_for(kTick);
+  }
+
   sigset_t signals_{};
   sigset_t before_{};
-  std::uint32_t asked_ = 0;
-  bool seen_ = false;
+  std::atomic<bool> seen_ = false;
+  std::jthread watcher_;
 };
 
 void sleep_for(Nanoseconds duration) {
@@ -151,6 +164,7 @@ class ReplayRun {
 
   Result<void> run_pass(std::uint32_t pass) {
     if (pass > 0 && options_.target.kind == "dir") IOTAPE_TRY(empty_directory());
+    options_.target_options.stop = &stop_.flag();
     IOTAPE_ASSIGN(auto target, make_target(options_.target, options_.target_options));
     if (options_.target_options.tree == TreePolicy::kPrepare) IOTAPE_TRY(target->prepare(tree_.nodes, progress()));
     if (options_.cold) IOTAPE_TRY(target->make_cold());
@@ -184,7 +198,7 @@ class ReplayRun {
     engine.stop_requested = [this] { return stop_.seen(); };
     if (clock != ClockKind::kVirtual)
       engine.wait = [this](Nanoseconds step) {
-        if (!stop_.seen_now()) sleep_for(step);
+        if (!stop_.seen()) sleep_for(step);
       };
     return engine;
   }

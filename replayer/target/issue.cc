@@ -291,13 +291,14 @@ class Issuer {
   IssuedCall operator()(const ReadDirectory& op) {
     const std::int64_t room_bytes = static_cast<std::int64_t>(context_.response.size());
     const std::uint32_t call = number_ == SYS_getdents ? SYS_getdents : SYS_getdents64;
-    const IssuedCall issued = issue_system_call(call, op.descriptor.number, room(), std::min(op.length, room_bytes));
+    const IssuedCall issued =
+        issue_system_call(call, op.descriptor.number, room(), std::clamp<std::int64_t>(op.length, 0, room_bytes));
     context_.response_bytes = issued.raw > 0 ? static_cast<std::size_t>(issued.raw) : 0;
     return issued;
   }
 
   IssuedCall operator()(const GetWorkingDirectory& op) {
-    return issue_system_call(SYS_getcwd, room(), std::min<std::int64_t>(op.length, kMaximumXattr));
+    return issue_system_call(SYS_getcwd, room(), std::clamp<std::int64_t>(op.length, 0, kMaximumXattr));
   }
   IssuedCall operator()(const ChangeDirectoryPath& op) {
     return issue_system_call(number_ == SYS_chroot ? SYS_chroot : SYS_chdir, pointer_of(op.path));

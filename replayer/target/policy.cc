@@ -178,8 +178,19 @@ Ruling judge(Operation& operation, std::uint32_t number, const Policy& policy) {
   return ruling;
 }
 
+// A vectored write is issued by its segments, whatever the length beside them claims.
+std::uint64_t growth_of_write(const Write& write) {
+  constexpr std::uint64_t kEverything = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = 0;
+  for (const std::int64_t segment : write.segments) {
+    const std::uint64_t added = length_of(segment);
+    bytes = added > kEverything - bytes ? kEverything : bytes + added;
+  }
+  return std::max(bytes, length_of(write.length));
+}
+
 std::uint64_t growth_of(const Operation& operation) {
-  if (const auto* write = std::get_if<Write>(&operation)) return length_of(write->length);
+  if (const auto* write = std::get_if<Write>(&operation)) return growth_of_write(*write);
   if (const auto* transfer = std::get_if<Transfer>(&operation)) return length_of(transfer->length);
   if (const auto* allocate = std::get_if<Allocate>(&operation)) {
     constexpr std::int64_t kFrees = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE;

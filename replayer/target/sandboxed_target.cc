@@ -95,7 +95,8 @@ Result<void> SandboxedTarget::ask_warden(WardenCommand command, std::uint32_t sl
   warden.command = command;
   warden.slot = slot;
   Channel::bump(warden.request);
-  while (warden.done.wait_while(before, Nanoseconds(0), kCheckInterval) == before) IOTAPE_TRY(check_worker());
+  // Not cut short by a request to stop: the last sync is part of an orderly end, and a second signal ends the program.
+  while (warden.done.wait_while(before, Nanoseconds(0), kCheckInterval) == before) IOTAPE_TRY(check_worker(false));
   if (warden.result != 0) return system_failure("in the target's process", warden.result);
   return {};
 }
@@ -231,9 +232,12 @@ Completion SandboxedTarget::collect(std::uint32_t index) {
   completion.start = slot.begun;
   completion.end = slot.ended;
   if (slot.opened.known()) completion.opened = slot.opened;
-  if (call.reads_directory)
-    completion.directory_names =
-        directory_names(channel_->response_area(index).first(slot.response_bytes), call.number == SYS_getdents);
+  if (call.reads_directory) {
+    // The worker is on the other side of the sandbox's wall: what it says of its own answer is bounded here.
+    const auto area = channel_->response_area(index);
+    const std::size_t bytes = std::min<std::size_t>(slot.response_bytes, area.size());
+    completion.directory_names = directory_names(area.first(bytes), call.number == SYS_getdents);
+  }
   completion.adjusted = call.adjusted;
   completion.interrupted = slot.interrupted.load() && completion.outcome.error_number == EINTR;
   --issued_;

@@ -241,7 +241,7 @@ TEST(TraceFile, HeaderAndTotalsComeBackEqual) {
   header.tool_version = "9", header.trace_id[15] = 3, header.clock = ClockKind::kBootTime;
   header.anchor_wall_ns = 1, header.anchor_time = Nanoseconds(2), header.has_block = true;
   header.cache = CacheCondition::kCold, header.ring_bytes = 1 << 26, header.missing_hooks = {{"a", "b"}};
-  header.history = {{"record", "1"}, {"cut", "2"}};
+  header.history = {{"record \xFF", "1"}, {"cut", "2"}};  // a file name that is no UTF-8
   auto writer = new_writer(scratch / "t", kExact, header);
   TraceTotals totals;
   totals.seen = 10, totals.losses[0] = 10, totals.end = Nanoseconds(5), totals.workload_status = 256,
