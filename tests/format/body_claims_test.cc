@@ -108,10 +108,10 @@ TEST(BodyClaims, ADirectoryThatIsItsOwnParentGetsNoEndlessName) {
   FileState state;
   state.file = state.parent = {{DeviceId(1), 0, InodeNumber(2), 0}, FileKind::kDirectory};
   state.path = "/";
-  names.observe({EventId(0), 0, state});
+  names.observe(EventBody(state));
   state.path.clear();
   state.name = std::string(250, 'd');
-  for (int i = 0; i < 10'000; ++i) names.observe({EventId(0), 0, state});
+  for (int i = 0; i < 10'000; ++i) names.observe(EventBody(state));
   EXPECT_LE(names.path(state.file).size(), 64U << 10U);
 }
 

@@ -19,7 +19,9 @@ TEST(HugeTraceLong, BlocksBeyondFourGibibytesAreRead) {
   auto writer = TraceWriter::create(std::move(file), {}, {.block_events = 10, .resolution = Nanoseconds(1)});
   ASSERT_TRUE(writer.has_value());
   for (int i = 0; i < kEvents; ++i) {
-    if (i == kEvents / 2) ASSERT_GT(::lseek(fd, kHole, SEEK_CUR), kHole);  // a sparse hole in the middle
+    if (i == kEvents / 2) {  // a sparse hole in the middle
+      ASSERT_GT(::lseek(fd, kHole, SEEK_CUR), kHole);
+    }
     ASSERT_TRUE((*writer)->append(Marker{Nanoseconds(i), std::to_string(i)}).has_value());
   }
   ASSERT_TRUE((*writer)->finish({}).has_value());
