@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <filesystem>
@@ -22,13 +23,38 @@ const PathArgument* made_name(const Operation& operation) {
   return nullptr;
 }
 
-// The process is stopped or just being attached to, so /proc shows what the kernel side saw.
+// Empty when the process has ended before it was asked about.
 std::string link_of(const ThreadKey& thread, const char* what) {
   std::error_code gone;
   return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", thread.process.value, what), gone).string();
 }
 
+constexpr std::size_t kMostDirectories = 4096;
+
 }  // namespace
+
+// A short command may be gone before its context is read. Its directories mostly are those of this program, which
+// started it, or of a process met before.
+std::string RecordRouter::directory_path(const ThreadKey& thread, const char* link, const FileReference& directory) {
+  if (directories_.empty()) learn_own_directories();
+  const std::pair<DeviceId, InodeNumber> key{directory.identity.device, directory.identity.inode};
+  std::string path = link_of(thread, link);
+  if (path.empty()) {
+    const auto known = directories_.find(key);
+    return known == directories_.end() ? std::string{} : known->second;
+  }
+  if (directories_.size() < kMostDirectories) directories_.try_emplace(key, path);
+  return path;
+}
+
+void RecordRouter::learn_own_directories() {
+  std::error_code gone;
+  for (const std::string& path : {std::string("/"), std::filesystem::current_path(gone).string()}) {
+    struct stat state {};
+    if (!path.empty() && ::stat(path.c_str(), &state) == 0)
+      directories_.try_emplace({kernel_device(state.st_dev), InodeNumber(state.st_ino)}, path);
+  }
+}
 
 Result<void> RecordRouter::append_state(FileState state) {
   if (!state.file.known() || state.file.kind == FileKind::kAnonymous || !first_touch_.take(state)) return {};
@@ -105,8 +131,8 @@ Result<void> RecordRouter::route_context(std::span<const std::byte> record) {
   auto decoded = decode_context(record);
   if (!decoded) return ++malformed_, Result<void>{};
   ProcessContext& context = decoded->context;
-  context.working_directory.path = link_of(context.thread, "cwd");
-  context.root.path = link_of(context.thread, "root");
+  context.working_directory.path = directory_path(context.thread, "cwd", context.working_directory.file);
+  context.root.path = directory_path(context.thread, "root", context.root.file);
   IOTAPE_TRY(note_device(context.working_directory.file));
   IOTAPE_TRY(note_device(context.root.file));
   IOTAPE_TRY(sink_.append(std::move(decoded->start)));

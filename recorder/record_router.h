@@ -6,8 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "format/event_sink.h"
@@ -42,6 +45,8 @@ class RecordRouter {
   Result<void> name_stacks(Syscall& call);
   Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
+  std::string directory_path(const ThreadKey& thread, const char* link, const FileReference& directory);
+  void learn_own_directories();
 
   EventSink& sink_;
   RecordHandler* handler_;
@@ -50,6 +55,7 @@ class RecordRouter {
   DeviceId last_device_;
   std::unordered_set<DeviceId> devices_;
   std::unordered_set<DeviceId> block_devices_;
+  std::map<std::pair<DeviceId, InodeNumber>, std::string> directories_;  // working directories and roots met so far
   std::uint64_t calls_ = 0;
   std::uint64_t malformed_ = 0;
 };

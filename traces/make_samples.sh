@@ -60,10 +60,10 @@ wanted() { [ ${#names[@]} -eq 0 ] || [[ " ${names[*]} " == *" $1 "* ]]; }
 make_archive() { # FILE FILES BYTES
   mkdir "$scratch/archive"
   iotape workload tree "$scratch/archive/tree" --files "$2" --bytes "$3" --times -q >/dev/null
-  tar --create --file "$scratch/$1" --sort=name --owner=root:0 --group=root:0 -C "$scratch/archive" tree
+  # On the tmpfs, not bound in from a disk: a trace tells where the mounts it meets come from.
+  rm -f /srv/src/*.tar
+  tar --create --file "/srv/src/$1" --sort=name --owner=root:0 --group=root:0 -C "$scratch/archive" tree
   rm -rf "$scratch/archive"
-  : >"/srv/src/$1"
-  mount --bind "$scratch/$1" "/srv/src/$1"
 }
 
 fresh_ext3() { # MKFS-OPTION...

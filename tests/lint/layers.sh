@@ -48,7 +48,7 @@ outside() { # ROOM-REGEX PATTERN WHY: includes that only one room may have
     [[ $file =~ ^($1)/ ]] || finding "$file:$line: $3: $text"
   done < <(tree_grep "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]$2" -- '*.h' '*.cc' '*.c')
 }
-outside 'format|tests/format' '(google/protobuf|.*\.pb\.h)' 'protobuf stays inside format/'
+outside 'format|tests/format|tests/fuzz' '(google/protobuf|.*\.pb\.h)' 'protobuf stays inside format/'
 outside 'recorder|tests/recorder' '(bpf/|bcc/|.*\.skel\.h)' 'libbpf and bcc stay inside recorder/'
 
 # Nor may it come in through one of format's own headers.

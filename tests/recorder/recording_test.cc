@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <set>
@@ -186,6 +188,8 @@ TEST(Recording, CountsPerCallEqualStraces) {
                   " && mkdir -p t && for i in $(seq 1 150); do mkdir -p t/d$((i%9)); echo $i > t/d$((i%9))/f$i; done; "
                   "ln -s f1 t/l; tar cf a.tar t; rm -rf t");
   const std::string command = "cd " + scratch.path().string() + " && tar xf a.tar && rm -rf t";
+  // A shell whose PWD is not its working directory asks for it; both shells are to be told the same.
+  ::setenv("PWD", std::filesystem::current_path().c_str(), 1);
   const auto expected = strace_counts(command, scratch);
   Recorded run;
   record_command({"sh", "-c", command}, run);
