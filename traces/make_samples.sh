@@ -86,7 +86,9 @@ record() { # NAME RECORD-OPTION... -- SHELL-LINE
     return
   fi
   echo "== $name: $2"
-  env -i PATH="$PATH" LC_ALL=C iotape record -o "$scratch/$name.iotape" -u root --args name -d "$(findmnt -n -o SOURCE /srv/t)" "${options[@]}" -- sh -c "$2"
+  # Through a pipe: a trace names the files that its command's descriptors stand for, whatever this script writes to.
+  env -i PATH="$PATH" LC_ALL=C iotape record -o "$scratch/$name.iotape" -u root --args name -d "$(findmnt -n -o SOURCE /srv/t)" "${options[@]}" -- sh -c "$2" \
+    </dev/null 2>&1 | cat
 }
 
 # What P1 of November 2002 did, in its words: find . -type f | xargs -n 500 cat > /dev/null
@@ -111,9 +113,12 @@ umount /srv/t
 
 # Nothing may tell of the machine: its name, its users, or the folder this was built in.
 for trace in "$scratch"/*.iotape; do
-  { iotape dump -q "$trace" && iotape info -q "$trace" --history; } >"$scratch/words"
-  for word in "$scratch" "$here" "$IOTAPE_SAMPLE_HOST" /home/ /root/; do # lint: allowed
-    if grep -m 1 -F -- "$word" "$scratch/words"; then
+  # By its standard input, so that info does not print where the file lies.
+  { iotape dump -q - <"$trace" && iotape info -q --history - <"$trace"; } >"$scratch/words"
+  for word in "$scratch" "$here" "$IOTAPE_SAMPLE_HOST" /home/ /root/ /tmp/ /var/tmp/; do # lint: allowed
+    whole=() # a host's name may be two letters long: only as a word of its own
+    [ "$word" != "$IOTAPE_SAMPLE_HOST" ] || whole=(-w)
+    if grep -m 1 -F "${whole[@]}" -- "$word" "$scratch/words"; then
       echo "make_samples.sh: $(basename "$trace") tells of this machine: $word" >&2
       exit 1
     fi
