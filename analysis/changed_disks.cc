@@ -4,6 +4,7 @@
 
 #include "analysis/trace_walk.h"
 #include "format/block_names.h"
+#include "format/trace_files.h"
 #include "format/trace_summary.h"
 
 namespace iotape {
@@ -33,14 +34,14 @@ ChangedDisks disks_of(const TraceSummary& summary) {
 
 Result<ChangedDisks> find_changed_disks(const std::string& path, const SelectionOptions& selection) {
   if (path == "-") return ChangedDisks{};
+  // A replay records the disk of its target and nothing else, while its calls name the places of the source. Its header
+  // says so, and the rest need not be read.
+  IOTAPE_ASSIGN(const auto reader, open_trace(path));
+  if (!reader->header().target.empty()) return ChangedDisks{};
   TraceSummary summary;
-  Event event;
-  IOTAPE_ASSIGN(const WalkEnd end, walk_trace(path, selection, {true, false}, [&](const EventBody& body, Selected) {
-                  event.body = body;
-                  summary.add(event);
-                }));
-  // A replay records the disk of its target and nothing else, while its calls name the places of the source.
-  if (!end.header.target.empty()) return ChangedDisks{};
+  constexpr std::uint32_t kOnlyRecorder = 0;  // the disks are the same whoever recorded
+  IOTAPE_TRY(walk_trace(path, selection, {true, false},
+                        [&](const EventBody& body, Selected) { summary.add(body, kOnlyRecorder); }));
   return disks_of(summary);
 }
 

@@ -16,7 +16,7 @@ struct ChangedDisks {
   std::string names;  // for people: "loop0"
 };
 
-// Reads the whole trace once; answers nothing for "-", which cannot be read twice.
+// Reads a recording once, of a replay only the header; answers nothing for "-", which cannot be read twice.
 Result<ChangedDisks> find_changed_disks(const std::string& path, const SelectionOptions& selection);
 
 }  // namespace iotape

@@ -134,10 +134,10 @@ struct TraceSummary::Adder {
   void operator()(const Stack&) const { ++to.stacks; }
 };
 
-void TraceSummary::add(const Event& event) {
-  names_.observe(event.body);
-  recorders = std::max(recorders, event.recorder + 1);
-  std::visit(Adder{*this}, event.body);
+void TraceSummary::add(const EventBody& body, std::uint32_t recorder) {
+  names_.observe(body);
+  recorders = std::max(recorders, recorder + 1);
+  std::visit(Adder{*this}, body);
 }
 
 void TraceSummary::cover(Nanoseconds from, Nanoseconds to) {

@@ -43,7 +43,7 @@ struct DeviceSummary {
 
 class TraceSummary {
  public:
-  void add(const Event& event);
+  void add(const EventBody& body, std::uint32_t recorder);
 
   std::uint64_t syscalls = 0;
   std::uint64_t requests = 0;

@@ -399,7 +399,7 @@ Result<TraceSummary> summarise(TraceReader& trace) {
   while (true) {
     IOTAPE_ASSIGN(const Event* event, trace.next());
     if (event == nullptr) return summary;
-    summary.add(*event);
+    summary.add(event->body, event->recorder);
   }
 }
 
