@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/plot/palette.h"
 #include "analysis/seek_text.h"
 #include "analysis/text_table.h"
 #include "format/base/units.h"
@@ -18,10 +19,6 @@ constexpr double kRight = 20;
 constexpr double kTop = 30;
 constexpr double kHeight = 380;
 constexpr double kLegendLine = 20;
-constexpr double kTextSize = 12;
-constexpr Color kInk{40, 40, 40, 255};
-constexpr Color kFaint{225, 225, 225, 255};
-constexpr Color kFrame{130, 130, 130, 255};
 constexpr Color kNearBand{0, 158, 115, 24};
 // Okabe and Ito, the ones that differ most first.
 constexpr std::array<Color, 7> kSeries{{{0, 114, 178, 255},

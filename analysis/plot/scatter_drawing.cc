@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/plot/palette.h"
 #include "analysis/plot/scatter.h"
 #include "analysis/seek_statistics.h"
 #include "analysis/text_table.h"
@@ -18,10 +19,6 @@ constexpr double kPanelHeight = 300;
 constexpr double kPanelGap = 74;
 constexpr double kRemarkLine = 18;
 constexpr double kFoot = 16;
-constexpr double kTextSize = 12;
-constexpr Color kInk{40, 40, 40, 255};
-constexpr Color kFaint{225, 225, 225, 255};
-constexpr Color kFrame{130, 130, 130, 255};
 constexpr Color kLossBand{128, 128, 128, 110};
 
 double plot_columns() { return kPlotWidth - kLeft - kRight; }
