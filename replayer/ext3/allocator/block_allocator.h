@@ -1,0 +1,48 @@
+// BlockAllocator: which block a file gets, and giving blocks back.
+//
+// The search is ext3's: the goal's group from the goal on, then the other groups in order; with a reservation window
+// for regular files. A block freed in a transaction that has not committed is not given out (Journal::committed_bits);
+// when only such blocks are left the caller is told ENOSPC and commits and tries again (see retry_allocation in
+// operations). Blocks kept for the superuser are refused to others. Cost does not grow with the blocks in use: full
+// groups are skipped by GroupTable::with_free_blocks, and a group's bitmap is searched a word at a time.
+// Source: ext3_new_blocks of Linux 2.6.10 to 2.6.39.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "replayer/ext3/journal/journal.h"
+#include "replayer/ext3/types.h"
+
+namespace iotape::ext3 {
+
+struct Volume;
+struct Inode;
+
+class BlockAllocator {
+ public:
+  // Credits of allocate: a bitmap and a descriptor block. free: as many per group touched.
+  static constexpr std::uint32_t kCredits = 2;
+
+  explicit BlockAllocator(Volume& volume);
+  BlockAllocator(const BlockAllocator&) = delete;
+  BlockAllocator& operator=(const BlockAllocator&) = delete;
+  ~BlockAllocator();
+
+  // One block for the inode, near the goal. Counts it in the group's descriptor, not in the inode. ENOSPC. May wait.
+  Answer<BlockNumber> allocate(Handle& handle, Inode& inode, BlockNumber goal, bool privileged);
+  // Gives back count consecutive blocks. The caller has told the journal (Journal::forget). Blocks that are free
+  // already, or part of the volume's own structures, are damage: counted, left alone. May wait.
+  Answer<void> release(Handle& handle, BlockNumber first, std::uint32_t count);
+  // Lets go of an inode's reservation window: at its last close and before it is cut.
+  void drop_window(Inode& inode);
+
+ private:
+  class Search;
+  struct Windows;
+  Volume& volume_;
+  std::unique_ptr<Windows> windows_;
+};
+
+}  // namespace iotape::ext3

@@ -1,0 +1,112 @@
+// BufferCache: the blocks of one device in memory, up to a stated number; the least recently used clean ones go first
+// (a clock), and dirty ones are written back, oldest first and neighbours together, when too many are dirty.
+//
+// All calls are made inside the monitor. Those that may wait are marked; across them another thread may change whatever
+// the caller does not hold a lock on. Buffers that a transaction holds cannot go: the cache may then grow beyond its
+// limit by at most what the journal's transactions hold.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "replayer/ext3/cache/buffer.h"
+#include "replayer/ext3/device/block_device.h"
+#include "replayer/ext3/host.h"
+
+namespace iotape::ext3 {
+
+struct BufferCacheFigures {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t blocks_read = 0;
+  std::uint64_t blocks_written = 0;
+  std::uint64_t evictions = 0;
+};
+
+class BufferCache {
+ public:
+  // capacity: blocks. REQUIRES: device and host outlive the cache.
+  BufferCache(BlockDevice& device, Host& host, std::uint32_t block_size, std::size_t capacity);
+  BufferCache(const BufferCache&) = delete;
+  BufferCache& operator=(const BufferCache&) = delete;
+  ~BufferCache();
+
+  [[nodiscard]] std::uint32_t block_size() const { return block_size_; }
+  [[nodiscard]] std::uint32_t block_count() const { return block_count_; }  // of the device, whole blocks
+  [[nodiscard]] const BufferCacheFigures& figures() const { return figures_; }
+  [[nodiscard]] std::size_t dirty_count() const { return dirty_count_; }
+  [[nodiscard]] std::size_t cached_count() const { return cached_count_; }
+
+  // The block with its contents. May wait. EIO when the device failed or the block is beyond its end.
+  Answer<BufferReference> read(BlockNumber block, const BlockTag& tag);
+  // The block without reading it: for one that is about to be overwritten whole. May wait (for room, or for I/O that is
+  // under way on the block). up_to_date says whether it was cached. EIO beyond the device's end.
+  Answer<BufferReference> get(BlockNumber block, const BlockTag& tag);
+  // Likewise, filled with zeros and up to date: a new metadata block.
+  Answer<BufferReference> get_zeroed(BlockNumber block, const BlockTag& tag);
+  // The block if it is in memory.
+  BufferReference find(BlockNumber block);
+  // Reads those of count consecutive blocks that are not cached, in as few requests as it takes. May wait.
+  Answer<void> read_range(BlockNumber first, std::uint32_t count, const BlockTag& first_tag, IoReason reason);
+
+  // Waits until no I/O is under way on the buffer.
+  void wait_idle(Buffer& buffer);
+  // To be written in place some time. Not for blocks a transaction holds (Journal::dirty_metadata is).
+  void mark_dirty(Buffer& buffer);
+  void clear_dirty(Buffer& buffer);
+  // The block was freed: what is in memory is worth nothing. REQUIRES: no transaction holds it.
+  void forget(Buffer& buffer);
+
+  // Writes these buffers in place, those that are still dirty; runs of neighbours in one request when they stand
+  // together in the list. May wait. REQUIRES: the caller holds references.
+  Answer<void> write(std::span<Buffer* const> buffers, IoReason reason);
+  // Writes every dirty buffer that was dirty when it was called, in block order. May wait.
+  Answer<void> write_all();
+  // Writes back buffers dirty since before the deadline. May wait.
+  Answer<void> write_older(Nanoseconds dirty_before);
+  // Writes back when more than the limit is dirty. May wait; REQUIRES: the caller has no handle open.
+  Answer<void> balance_dirty();
+  Answer<void> flush_device();
+  // Forgets every clean, unused buffer (drop_caches).
+  void drop_clean();
+
+  // Asked for when nothing can be evicted: lets the journal release buffers. Returns false when it cannot help now.
+  void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+
+ private:
+  Buffer* lookup(BlockNumber block) const;
+  Answer<Buffer*> insert(BlockNumber block);
+  void remove(Buffer& buffer);
+  Buffer* take_victim();
+  bool make_room();
+  void grow_table();
+  std::byte* take_memory();
+  Answer<void> read_one(Buffer& buffer);
+  Answer<void> write_run(std::span<Buffer* const> run, IoReason reason);
+  Answer<void> write_oldest(std::size_t limit, Nanoseconds dirty_before);
+
+  BlockDevice& device_;
+  Host& host_;
+  std::uint32_t block_size_;
+  std::uint32_t block_count_;
+  std::size_t capacity_;
+  std::size_t cached_count_ = 0;
+  std::size_t dirty_count_ = 0;
+  bool balancing_ = false;
+  std::vector<Buffer*> table_;
+  std::uint32_t table_shift_ = 0;
+  BufferLinks dirty_list_;  // next: the oldest
+  Buffer* clock_hand_ = nullptr;
+  std::vector<std::unique_ptr<std::byte[]>> slabs_;
+  std::vector<std::byte*> free_memory_;
+  std::vector<std::unique_ptr<Buffer[]>> buffer_slabs_;
+  std::vector<Buffer*> free_buffers_;
+  std::function<bool()> reclaim_;
+  BufferCacheFigures figures_;
+};
+
+}  // namespace iotape::ext3

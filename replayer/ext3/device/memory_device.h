@@ -1,0 +1,32 @@
+// MemoryDevice: a disk in memory. What was never written reads as zeros and takes no room.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+#include <vector>
+
+#include "replayer/ext3/device/block_device.h"
+
+namespace iotape::ext3 {
+
+class MemoryDevice final : public BlockDevice {
+ public:
+  // size: bytes, rounded down to whole sectors.
+  explicit MemoryDevice(std::uint64_t size);
+
+  [[nodiscard]] std::uint64_t size() const override { return size_; }
+  Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
+  Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
+  Answer<void> flush() override { return {}; }
+
+ private:
+  static constexpr std::uint64_t kChunk = 64 << 10;
+  template <typename Copy>
+  Answer<void> each_piece(std::uint64_t offset, std::span<const IoPart> parts, const Copy& copy);
+
+  std::uint64_t size_;
+  std::shared_mutex mutex_;  // calls come from outside the monitor
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+};
+
+}  // namespace iotape::ext3
