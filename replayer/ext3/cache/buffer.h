@@ -38,10 +38,10 @@ struct BufferJournalState {
   JournalList list = JournalList::kNone;
   bool dirty = false;     // changed in its transaction: takes the place of Buffer::dirty until that has committed
   bool modified = false;  // a credit of the running transaction was spent on it
-  bool freed = false;     // freed in the running transaction while the committing one held it
+  bool freed = false;     // freed in its newest transaction: forgotten when that has committed
+  bool shadow = false;    // on its way to the log: its bytes must not change
   std::unique_ptr<std::byte[]> frozen;     // what the committing transaction writes, when a newer one changed the block
   std::unique_ptr<std::byte[]> committed;  // a bitmap as last committed: its set bits may not be allocated again yet
-  std::unique_ptr<std::byte[]> next_committed;  // what becomes committed when the committing transaction has
 };
 
 struct Buffer {

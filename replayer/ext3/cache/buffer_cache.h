@@ -58,7 +58,7 @@ class BufferCache {
   // To be written in place some time. Not for blocks a transaction holds (Journal::dirty_metadata is).
   void mark_dirty(Buffer& buffer);
   void clear_dirty(Buffer& buffer);
-  // The block was freed: what is in memory is worth nothing. REQUIRES: no transaction holds it.
+  // The block was freed: what is in memory is worth nothing. May wait. REQUIRES: no transaction holds it.
   void forget(Buffer& buffer);
 
   // Writes these buffers in place, those that are still dirty; runs of neighbours in one request when they stand
@@ -74,18 +74,28 @@ class BufferCache {
   // Forgets every clean, unused buffer (drop_caches).
   void drop_clean();
 
-  // Asked for when nothing can be evicted: lets the journal release buffers. Returns false when it cannot help now.
-  void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
+  // Asked of a clean, unused buffer that a transaction still lists: true when the journal has let go of it.
+  void set_release(std::function<bool(Buffer&)> release) { release_ = std::move(release); }
+  // Writes those dirty buffers that belong to an inode (fsync without a journal's help). May wait.
+  Answer<void> write_inode(InodeNumber inode);
 
  private:
-  Buffer* lookup(BlockNumber block) const;
-  Answer<Buffer*> insert(BlockNumber block);
+  [[nodiscard]] std::size_t slot(BlockNumber block) const {
+    return static_cast<std::uint32_t>(block.value * 2654435769U) >> table_shift_;
+  }
+  [[nodiscard]] Buffer* lookup(BlockNumber block) const;
+  Answer<Buffer*> lookup_or_insert(BlockNumber block, const BlockTag& tag);
+  void insert(Buffer& buffer);
   void remove(Buffer& buffer);
+  void evict(Buffer& buffer);
+  bool evictable(Buffer& buffer);
   Buffer* take_victim();
-  bool make_room();
+  void make_room();
   void grow_table();
-  std::byte* take_memory();
-  Answer<void> read_one(Buffer& buffer);
+  void add_slab();
+  void finish_io(Buffer& buffer);
+  Answer<void> read_run(std::span<Buffer* const> run, IoReason reason);
+  Answer<void> read_missing(std::span<Buffer* const> buffers, IoReason reason);
   Answer<void> write_run(std::span<Buffer* const> run, IoReason reason);
   Answer<void> write_oldest(std::size_t limit, Nanoseconds dirty_before);
 
@@ -98,14 +108,14 @@ class BufferCache {
   std::size_t dirty_count_ = 0;
   bool balancing_ = false;
   std::vector<Buffer*> table_;
-  std::uint32_t table_shift_ = 0;
-  BufferLinks dirty_list_;  // next: the oldest
-  Buffer* clock_hand_ = nullptr;
-  std::vector<std::unique_ptr<std::byte[]>> slabs_;
-  std::vector<std::byte*> free_memory_;
+  std::uint32_t table_shift_ = 32;
+  Buffer* dirty_oldest_ = nullptr;
+  Buffer* dirty_newest_ = nullptr;
+  Buffer* clock_hand_ = nullptr;  // a ring
+  std::vector<std::unique_ptr<std::byte[]>> memory_slabs_;
   std::vector<std::unique_ptr<Buffer[]>> buffer_slabs_;
-  std::vector<Buffer*> free_buffers_;
-  std::function<bool()> reclaim_;
+  std::vector<Buffer*> free_buffers_;  // each with its block of memory
+  std::function<bool(Buffer&)> release_;
   BufferCacheFigures figures_;
 };
 

@@ -1,0 +1,381 @@
+#include "replayer/ext3/cache/buffer_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+namespace iotape::ext3 {
+namespace {
+
+constexpr std::size_t kSlabBuffers = 256;
+constexpr std::size_t kRunLimit = 256;     // blocks of one request
+constexpr std::size_t kClockBudget = 512;  // buffers the hand passes before it gives up
+constexpr std::size_t kWriteBatch = 1024;  // blocks written back in one sweep
+constexpr std::size_t kSmallestTable = 1024;
+constexpr std::size_t kDirtyShare = 4;  // write back when more than a quarter is dirty
+
+void append(std::vector<IoPart>& parts, Buffer& buffer, std::uint32_t block_size) {
+  parts.push_back({buffer.data, block_size, buffer.tag});
+}
+
+}  // namespace
+
+BufferCache::BufferCache(BlockDevice& device, Host& host, std::uint32_t block_size, std::size_t capacity)
+    : device_(device),
+      host_(host),
+      block_size_(block_size),
+      block_count_(static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(device.size() / block_size, std::numeric_limits<std::uint32_t>::max()))),
+      capacity_(std::max<std::size_t>(capacity, kSlabBuffers)),
+      table_(kSmallestTable, nullptr),
+      table_shift_(32 - static_cast<std::uint32_t>(std::countr_zero(kSmallestTable))) {}
+
+BufferCache::~BufferCache() = default;
+
+// ---- the table ----
+
+Buffer* BufferCache::lookup(BlockNumber block) const {
+  Buffer* buffer = table_[slot(block)];
+  while (buffer != nullptr && buffer->block != block) buffer = buffer->hash_next;
+  return buffer;
+}
+
+void BufferCache::grow_table() {
+  std::vector<Buffer*> old = std::exchange(table_, std::vector<Buffer*>(table_.size() * 2, nullptr));
+  --table_shift_;
+  for (Buffer* buffer : old)
+    while (buffer != nullptr) {
+      Buffer* const next = buffer->hash_next;
+      Buffer*& head = table_[slot(buffer->block)];
+      buffer->hash_next = std::exchange(head, buffer);
+      buffer = next;
+    }
+}
+
+void BufferCache::insert(Buffer& buffer) {
+  if (cached_count_ >= table_.size()) grow_table();
+  Buffer*& head = table_[slot(buffer.block)];
+  buffer.hash_next = std::exchange(head, &buffer);
+  if (clock_hand_ == nullptr) {
+    clock_hand_ = buffer.clock_links.previous = buffer.clock_links.next = &buffer;
+  } else {  // just behind the hand: the last to be looked at
+    buffer.clock_links = {clock_hand_->clock_links.previous, clock_hand_};
+    buffer.clock_links.previous->clock_links.next = &buffer;
+    clock_hand_->clock_links.previous = &buffer;
+  }
+  ++cached_count_;
+}
+
+void BufferCache::remove(Buffer& buffer) {
+  Buffer** at = &table_[slot(buffer.block)];
+  while (*at != &buffer) at = &(*at)->hash_next;
+  *at = buffer.hash_next;
+  if (buffer.clock_links.next == &buffer) {
+    clock_hand_ = nullptr;
+  } else {
+    buffer.clock_links.previous->clock_links.next = buffer.clock_links.next;
+    buffer.clock_links.next->clock_links.previous = buffer.clock_links.previous;
+    if (clock_hand_ == &buffer) clock_hand_ = buffer.clock_links.next;
+  }
+  --cached_count_;
+}
+
+void BufferCache::add_slab() {
+  memory_slabs_.push_back(std::make_unique_for_overwrite<std::byte[]>(kSlabBuffers * block_size_));
+  buffer_slabs_.push_back(std::make_unique<Buffer[]>(kSlabBuffers));
+  for (std::size_t i = kSlabBuffers; i-- > 0;) {
+    Buffer& buffer = buffer_slabs_.back()[i];
+    buffer.data = memory_slabs_.back().get() + i * block_size_;
+    free_buffers_.push_back(&buffer);
+  }
+}
+
+// ---- room ----
+
+bool BufferCache::evictable(Buffer& buffer) {
+  if (buffer.users != 0 || buffer.dirty || buffer.busy) return false;
+  if (buffer.journal.transaction == nullptr && buffer.journal.checkpoint == nullptr) return true;
+  return release_ && release_(buffer);
+}
+
+void BufferCache::evict(Buffer& buffer) {
+  remove(buffer);
+  std::byte* const data = buffer.data;
+  buffer = Buffer{};
+  buffer.data = data;
+  free_buffers_.push_back(&buffer);
+}
+
+Buffer* BufferCache::take_victim() {
+  std::size_t held = 0;
+  for (std::size_t step = 0; step < 2 * cached_count_ && held < kClockBudget; ++step) {
+    Buffer* const buffer = clock_hand_;
+    clock_hand_ = buffer->clock_links.next;
+    if (std::exchange(buffer->referenced, false)) continue;
+    if (evictable(*buffer)) return buffer;
+    ++held;
+  }
+  return nullptr;
+}
+
+void BufferCache::make_room() {
+  if (cached_count_ < capacity_) return;
+  Buffer* victim = take_victim();
+  if (victim == nullptr && dirty_count_ > 0 && !balancing_) {
+    balancing_ = true;
+    (void)write_oldest(kWriteBatch, Nanoseconds(std::numeric_limits<std::int64_t>::max()));
+    balancing_ = false;
+    victim = take_victim();
+  }
+  if (victim == nullptr) return;  // everything is held: beyond the limit for now
+  ++figures_.evictions;
+  evict(*victim);
+}
+
+Answer<Buffer*> BufferCache::lookup_or_insert(BlockNumber block, const BlockTag& tag) {
+  if (block.value >= block_count_) return refuse(EIO);
+  Buffer* buffer = lookup(block);
+  if (buffer == nullptr) {
+    make_room();  // may have waited: somebody else may have brought the block in
+    buffer = lookup(block);
+  }
+  if (buffer == nullptr) {
+    if (free_buffers_.empty()) add_slab();
+    buffer = free_buffers_.back();
+    free_buffers_.pop_back();
+    buffer->block = block;
+    insert(*buffer);
+  }
+  const std::uint32_t dirtier = buffer->tag.dirtier;
+  buffer->tag = tag;
+  buffer->tag.dirtier = dirtier;
+  buffer->referenced = true;
+  return buffer;
+}
+
+void BufferCache::drop_clean() {
+  for (std::size_t left = cached_count_; left > 0 && clock_hand_ != nullptr; --left) {
+    Buffer* const buffer = clock_hand_;
+    clock_hand_ = buffer->clock_links.next;
+    if (evictable(*buffer)) evict(*buffer);
+  }
+}
+
+// ---- reading ----
+
+void BufferCache::wait_idle(Buffer& buffer) {
+  while (buffer.busy) host_.wait(&buffer);
+}
+
+void BufferCache::finish_io(Buffer& buffer) {
+  buffer.busy = false;
+  --buffer.users;
+  host_.wake(&buffer);
+}
+
+// REQUIRES: the run's buffers are consecutive, not up to date and not busy.
+Answer<void> BufferCache::read_run(std::span<Buffer* const> run, IoReason reason) {
+  std::vector<IoPart> parts;
+  parts.reserve(run.size());
+  for (Buffer* buffer : run) {
+    buffer->busy = true;
+    ++buffer->users;
+    append(parts, *buffer, block_size_);
+  }
+  Answer<void> answer;
+  {
+    const HostPause outside(host_);
+    answer = device_.read(std::uint64_t{run.front()->block.value} * block_size_, parts, reason);
+  }
+  figures_.blocks_read += run.size();
+  for (Buffer* buffer : run) {
+    buffer->up_to_date = answer.has_value();
+    finish_io(*buffer);
+  }
+  return answer;
+}
+
+Answer<BufferReference> BufferCache::read(BlockNumber block, const BlockTag& tag) {
+  EXT3_ASSIGN(Buffer* const found, lookup_or_insert(block, tag));
+  BufferReference buffer(found);
+  wait_idle(*buffer);
+  if (buffer->up_to_date) {
+    ++figures_.hits;
+    return buffer;
+  }
+  ++figures_.misses;
+  Buffer* const run[] = {found};
+  EXT3_TRY(read_run(run, IoReason::kDemand));
+  return buffer;
+}
+
+Answer<BufferReference> BufferCache::get(BlockNumber block, const BlockTag& tag) {
+  EXT3_ASSIGN(Buffer* const found, lookup_or_insert(block, tag));
+  BufferReference buffer(found);
+  wait_idle(*buffer);
+  return buffer;
+}
+
+Answer<BufferReference> BufferCache::get_zeroed(BlockNumber block, const BlockTag& tag) {
+  EXT3_ASSIGN(BufferReference buffer, get(block, tag));
+  std::memset(buffer->data, 0, block_size_);
+  buffer->up_to_date = true;
+  return buffer;
+}
+
+BufferReference BufferCache::find(BlockNumber block) { return BufferReference(lookup(block)); }
+
+Answer<void> BufferCache::read_range(BlockNumber first, std::uint32_t count, const BlockTag& first_tag,
+                                     IoReason reason) {
+  std::vector<BufferReference> held;
+  std::vector<Buffer*> buffers;
+  for (std::uint32_t done = 0; done < count; done += static_cast<std::uint32_t>(buffers.size())) {
+    held.clear();
+    buffers.clear();
+    for (std::uint32_t i = done; i < count && buffers.size() < kRunLimit; ++i) {
+      BlockTag tag = first_tag;
+      tag.file_block.value += i;
+      EXT3_ASSIGN(Buffer* const buffer, lookup_or_insert(BlockNumber(first.value + i), tag));
+      held.emplace_back(buffer);
+      buffers.push_back(buffer);
+    }
+    EXT3_TRY(read_missing(buffers, reason));
+  }
+  return {};
+}
+
+// REQUIRES: the buffers are consecutive and held.
+Answer<void> BufferCache::read_missing(std::span<Buffer* const> buffers, IoReason reason) {
+  const auto missing = [](const Buffer* buffer) { return !buffer->up_to_date && !buffer->busy; };
+  while (!buffers.empty()) {
+    const auto start = std::ranges::find_if(buffers, missing);
+    const auto end = std::find_if_not(start, buffers.end(), missing);
+    if (start != end) EXT3_TRY(read_run({start, end}, reason));
+    buffers = {end, buffers.end()};
+  }
+  return {};
+}
+
+// ---- writing ----
+
+void BufferCache::mark_dirty(Buffer& buffer) {
+  buffer.tag.dirtier = host_.thread();
+  if (buffer.dirty) return;
+  buffer.dirty = true;
+  buffer.dirty_since = host_.now();
+  buffer.dirty_links = {dirty_newest_, nullptr};
+  (dirty_newest_ != nullptr ? dirty_newest_->dirty_links.next : dirty_oldest_) = &buffer;
+  dirty_newest_ = &buffer;
+  ++dirty_count_;
+}
+
+void BufferCache::clear_dirty(Buffer& buffer) {
+  if (!buffer.dirty) return;
+  buffer.dirty = false;
+  const BufferLinks links = std::exchange(buffer.dirty_links, {});
+  (links.previous != nullptr ? links.previous->dirty_links.next : dirty_oldest_) = links.next;
+  (links.next != nullptr ? links.next->dirty_links.previous : dirty_newest_) = links.previous;
+  --dirty_count_;
+}
+
+void BufferCache::forget(Buffer& buffer) {
+  const BufferReference held(&buffer);
+  wait_idle(buffer);
+  clear_dirty(buffer);
+  buffer.up_to_date = false;
+  buffer.referenced = false;
+}
+
+// REQUIRES: the run's buffers are consecutive, dirty and not busy.
+Answer<void> BufferCache::write_run(std::span<Buffer* const> run, IoReason reason) {
+  std::vector<IoPart> parts;
+  parts.reserve(run.size());
+  for (Buffer* buffer : run) {
+    clear_dirty(*buffer);
+    buffer->busy = true;
+    ++buffer->users;
+    append(parts, *buffer, block_size_);
+  }
+  Answer<void> answer;
+  {
+    const HostPause outside(host_);
+    answer = device_.write(std::uint64_t{run.front()->block.value} * block_size_, parts, reason);
+  }
+  figures_.blocks_written += run.size();
+  for (Buffer* buffer : run) {
+    buffer->failed = !answer;
+    finish_io(*buffer);
+  }
+  return answer;
+}
+
+Answer<void> BufferCache::write(std::span<Buffer* const> buffers, IoReason reason) {
+  Answer<void> worst;
+  std::vector<Buffer*> run;
+  const auto write_what_is_gathered = [&] {
+    if (run.empty()) return;
+    if (auto answer = write_run(run, reason); !answer && worst) worst = answer;
+    run.clear();
+  };
+  for (Buffer* buffer : buffers) {
+    const bool extends = !run.empty() && run.size() < kRunLimit && buffer->block.value == run.back()->block.value + 1;
+    if (!extends || buffer->busy) write_what_is_gathered();
+    wait_idle(*buffer);
+    if (buffer->dirty) run.push_back(buffer);
+  }
+  write_what_is_gathered();
+  return worst;
+}
+
+Answer<void> BufferCache::write_oldest(std::size_t limit, Nanoseconds dirty_before) {
+  std::vector<Buffer*> chosen;
+  for (Buffer* buffer = dirty_oldest_; buffer != nullptr && chosen.size() < limit; buffer = buffer->dirty_links.next) {
+    if (buffer->dirty_since > dirty_before) break;
+    ++buffer->users;
+    chosen.push_back(buffer);
+  }
+  std::ranges::sort(chosen, {}, &Buffer::block);
+  auto answer = write(chosen, IoReason::kWriteBack);
+  for (Buffer* buffer : chosen) --buffer->users;
+  return answer;
+}
+
+Answer<void> BufferCache::write_all() {
+  return write_oldest(std::numeric_limits<std::size_t>::max(), Nanoseconds(std::numeric_limits<std::int64_t>::max()));
+}
+
+Answer<void> BufferCache::write_older(Nanoseconds dirty_before) {
+  while (dirty_oldest_ != nullptr && dirty_oldest_->dirty_since <= dirty_before)
+    EXT3_TRY(write_oldest(kWriteBatch, dirty_before));
+  return {};
+}
+
+Answer<void> BufferCache::write_inode(InodeNumber inode) {
+  std::vector<Buffer*> chosen;
+  for (Buffer* buffer = dirty_oldest_; buffer != nullptr; buffer = buffer->dirty_links.next) {
+    if (buffer->tag.inode != inode) continue;
+    ++buffer->users;
+    chosen.push_back(buffer);
+  }
+  std::ranges::sort(chosen, {}, &Buffer::block);
+  auto answer = write(chosen, IoReason::kDemand);
+  for (Buffer* buffer : chosen) --buffer->users;
+  return answer;
+}
+
+Answer<void> BufferCache::balance_dirty() {
+  if (dirty_count_ <= capacity_ / kDirtyShare || balancing_) return {};
+  balancing_ = true;
+  auto answer =
+      write_oldest(std::max(kWriteBatch, dirty_count_ / 2), Nanoseconds(std::numeric_limits<std::int64_t>::max()));
+  balancing_ = false;
+  return answer;
+}
+
+Answer<void> BufferCache::flush_device() {
+  const HostPause outside(host_);
+  return device_.flush();
+}
+
+}  // namespace iotape::ext3
