@@ -48,6 +48,9 @@ class BlockDevice {
 
   virtual Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) = 0;
   virtual Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) = 0;
+  // The bytes read as zeros afterwards. A device that can see to that without writing them (a sparse file gives up the
+  // room) does; any other writes zeros, a MiB at a time.
+  virtual Answer<void> write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag);
   // Everything written before is durable afterwards.
   virtual Answer<void> flush() = 0;
 };

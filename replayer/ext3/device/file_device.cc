@@ -81,6 +81,16 @@ Answer<void> FileDevice::write(std::uint64_t offset, std::span<const IoPart> par
                       [&](iovec* vectors, int count, off_t at) { return ::pwritev(file_.get(), vectors, count, at); });
 }
 
+Answer<void> FileDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) {
+  if (offset > size_ || bytes > size_ - offset) return refuse(EIO);
+  if (bytes == 0) return {};
+  // Punching keeps a sparse image sparse; a block device that can zero a range by itself answers the same call.
+  if (::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(bytes)) == 0)
+    return {};
+  return BlockDevice::write_zeros(offset, bytes, tag);
+}
+
 Answer<void> FileDevice::flush() {
   if (::fdatasync(file_.get()) != 0) return refuse(EIO);
   return {};

@@ -23,6 +23,7 @@ class FileDevice final : public BlockDevice {
   [[nodiscard]] bool read_only() const override { return read_only_; }
   Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
+  Answer<void> write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) override;
   Answer<void> flush() override;
 
  private:

@@ -41,4 +41,21 @@ Answer<void> MemoryDevice::write(std::uint64_t offset, std::span<const IoPart> p
   });
 }
 
+Answer<void> MemoryDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag&) {
+  if (offset > size_ || bytes > size_ - offset) return refuse(EIO);
+  const std::unique_lock held(mutex_);
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const std::uint64_t within = offset % kChunk;
+    const std::uint64_t length = std::min(end - offset, kChunk - within);
+    auto& chunk = chunks_[offset / kChunk];
+    if (length == kChunk)
+      chunk.reset();
+    else if (chunk)
+      std::memset(chunk.get() + within, 0, length);
+    offset += length;
+  }
+  return {};
+}
+
 }  // namespace iotape::ext3

@@ -17,7 +17,19 @@ class MemoryDevice final : public BlockDevice {
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
+  Answer<void> write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) override;
   Answer<void> flush() override { return {}; }
+
+  // Calls use(offset, bytes) for each stretch that holds something, ascending: to save a disk as a sparse file.
+  template <typename Use>
+  void for_each_written(const Use& use) {
+    const std::shared_lock held(mutex_);
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+      const std::uint64_t offset = i * kChunk;
+      if (chunks_[i])
+        use(offset, std::span<const std::byte>(chunks_[i].get(), size_ - offset < kChunk ? size_ - offset : kChunk));
+    }
+  }
 
  private:
   static constexpr std::uint64_t kChunk = 64 << 10;

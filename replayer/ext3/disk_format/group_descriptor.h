@@ -4,10 +4,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 
 #include "format/base/byte_order.h"
 
 namespace iotape::ext3 {
+
+inline constexpr std::uint16_t kGroupInodesZeroed = 4;
 
 struct GroupDescriptor {
   le32 block_bitmap;  // block numbers
@@ -16,7 +19,7 @@ struct GroupDescriptor {
   le16 free_blocks_count;
   le16 free_inodes_count;
   le16 used_directories_count;
-  le16 flags;  // ext4's; 0 here
+  le16 flags;  // ext4's; mke2fs sets kGroupInodesZeroed, nothing here reads it
   std::array<le32, 3> reserved;
 };
 static_assert(sizeof(GroupDescriptor) == 32 && offsetof(GroupDescriptor, used_directories_count) == 16);

@@ -1,0 +1,51 @@
+// Disks with a fresh filesystem, and the judges of e2fsprogs over them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replayer/ext3/device/memory_device.h"
+#include "replayer/ext3/make_filesystem.h"
+#include "tests/support/test_support.h"
+
+namespace iotape::ext3::test {
+
+// A disk in memory with a fresh filesystem.
+class TestVolumeImage {
+ public:
+  // Options that cannot be met fail the running test.
+  explicit TestVolumeImage(std::uint64_t bytes, const FilesystemOptions& options = {});
+
+  [[nodiscard]] MemoryDevice& device() { return *device_; }
+  [[nodiscard]] const MadeFilesystem& made() const { return made_; }
+  // Its bytes, saved as a sparse file, for programs to look at.
+  void save(const std::string& path) { save_device(*device_, path); }
+  // e2fsck -fn: status 0 and no complaint, or what it said.
+  [[nodiscard]] iotape::test::CommandOutput e2fsck() { return e2fsck(*device_); }
+
+  static void save_device(MemoryDevice& device, const std::string& path);
+  [[nodiscard]] static iotape::test::CommandOutput e2fsck(MemoryDevice& device);
+
+ private:
+  std::unique_ptr<MemoryDevice> device_;
+  MadeFilesystem made_;
+};
+
+// A disk in memory with a file's bytes.
+std::unique_ptr<MemoryDevice> load_device(const std::string& path);
+
+// `mke2fs -t ext3` and friends: true when the image was made. words: everything but the program's name and the image.
+bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string& words);
+// debugfs -w -R of each line; its output.
+std::string run_debugfs(const std::string& path, const std::vector<std::string>& requests);
+
+}  // namespace iotape::ext3::test
+
+// Expects e2fsck to be content with a MemoryDevice.
+#define IOTAPE_EXPECT_E2FSCK_CLEAN(device)                                     \
+  do {                                                                         \
+    const auto judged = ::iotape::ext3::test::TestVolumeImage::e2fsck(device); \
+    EXPECT_EQ(judged.status, 0) << judged.out << judged.err;                   \
+  } while (false)
