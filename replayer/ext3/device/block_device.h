@@ -19,8 +19,8 @@ namespace iotape::ext3 {
 // What a block holds and who made it dirty.
 struct BlockTag {
   BlockCause cause = BlockCause::kUnknown;
-  InodeNumber inode;          // whose data, directory, indirect or attribute block; 0 for the volume's own
-  FileBlock file_block;       // of data and directory blocks
+  InodeNumber inode{};        // whose data, directory, indirect or attribute block; 0 for the volume's own
+  FileBlock file_block{};     // of data and directory blocks
   std::uint32_t dirtier = 0;  // Host::thread() of the last to change it
 };
 

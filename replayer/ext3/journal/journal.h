@@ -103,6 +103,11 @@ class Journal {
   // The bitmap as last committed, or nullptr when the buffer's own bits are: a block is free to be allocated only when
   // its bit is clear in both.
   [[nodiscard]] virtual const std::byte* committed_bits(const Buffer& buffer) const = 0;
+  // The same, for the one who frees: a block taken and freed in one transaction is not given out again before the next.
+  // REQUIRES: undo access to the buffer, and no wait since. The bytes are the buffer's own, not the disk's.
+  [[nodiscard]] std::byte* committed_bits_to_set(Buffer& buffer) const {
+    return const_cast<std::byte*>(committed_bits(buffer));
+  }
 
   // The transaction that a change made now would belong to; what fsync waits for.
   [[nodiscard]] virtual TransactionId current() const = 0;
