@@ -101,11 +101,10 @@ class GroupDivision {
 
   Result<void> divide() {
     const std::uint32_t all_blocks = g_.block_count;
-    if (all_blocks <= g_.first_data_block) return too_small();
-    plan_.reserved_blocks = static_cast<std::uint32_t>(reserved_percent_ * g_.block_count / 100.0);
-    const double reserved_part = static_cast<double>(plan_.reserved_blocks) / g_.block_count;
+    reserve();
     g_.blocks_per_group = 8 * g_.block_size;
     for (;;) {
+      if (g_.block_count <= g_.first_data_block) return too_small();
       if (!count_inodes()) {
         if (g_.blocks_per_group < 256) return too_many_inodes();
         g_.blocks_per_group -= 8;
@@ -118,15 +117,14 @@ class GroupDivision {
       if (g_.group_count == 1 && rest != 0 && rest < needed) return too_small();
       if (rest == 0 || rest >= needed + kLeastUseful || g_.group_count == 1) return {};
       g_.block_count -= rest;
-      plan_.reserved_blocks = static_cast<std::uint32_t>(reserved_part * g_.block_count);
+      reserve();
     }
   }
 
  private:
   static constexpr std::uint32_t kLeastUseful = 50;
-  // mke2fs goes down to 8 and then puts lost+found, inode 11, into the second group.
-  static constexpr std::uint32_t kLeastInodes = 16;
 
+  void reserve() { plan_.reserved_blocks = static_cast<std::uint32_t>(reserved_percent_ * g_.block_count / 100.0); }
   // False: more than a bitmap of one block has room for.
   bool count_inodes() {
     g_.group_count = divide_up(g_.block_count - g_.first_data_block, g_.blocks_per_group);
@@ -138,7 +136,6 @@ class GroupDivision {
     do {
       const std::uint64_t table_blocks = divide_up(per_group * g_.inode_size, g_.block_size);
       g_.inodes_per_group = static_cast<std::uint32_t>(table_blocks * g_.block_size / g_.inode_size) & ~7U;
-      g_.inodes_per_group = std::max(g_.inodes_per_group, kLeastInodes);
       g_.inode_table_blocks = divide_up(std::uint64_t{g_.inodes_per_group} * g_.inode_size, g_.block_size);
       --per_group;
     } while (std::uint64_t{g_.inodes_per_group} * g_.group_count > 0xFFFFFFFF);
@@ -183,9 +180,7 @@ Result<void> size_journal(FilesystemPlan& plan, std::uint32_t asked) {
 
 Result<FilesystemPlan> plan_filesystem(const FilesystemOptions& options, std::uint64_t device_bytes) {
   IOTAPE_TRY(check_options(options));
-  // A whole device is used in pages: that is what the machine's cache will deal in.
-  constexpr std::uint64_t kPage = 4096;
-  const std::uint64_t bytes = options.bytes != 0 ? options.bytes : device_bytes / kPage * kPage;
+  const std::uint64_t bytes = options.bytes != 0 ? options.bytes : device_bytes;
   if (bytes > device_bytes) return usage("{} bytes were asked for, the device has {}", bytes, device_bytes);
   FilesystemPlan plan;
   plan.features = options.features;

@@ -66,10 +66,10 @@ std::unique_ptr<MemoryDevice> load_device(const std::string& path) {
   return device;
 }
 
-bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string& words, const std::string& size) {
+bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string& words) {
   std::filesystem::remove(path);
   const CommandOutput made =
-      run_shell(fmt::format("truncate -s {0} {1} && /sbin/mke2fs -F -q {2} {1} {3}", bytes, path, words, size));
+      run_shell(fmt::format("truncate -s {} {} && /sbin/mke2fs -F -q {} {}", bytes, path, words, path));
   if (made.status != 0) ADD_FAILURE() << words << ": " << made.err;
   return made.status == 0;
 }

@@ -36,9 +36,8 @@ class TestVolumeImage {
 // A disk in memory with a file's bytes.
 std::unique_ptr<MemoryDevice> load_device(const std::string& path);
 
-// `mke2fs -t ext3` and friends: true when the image was made. words: the options; size: how much of the bytes to use,
-// as mke2fs spells it, nothing for all.
-bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string& words, const std::string& size = "");
+// `mke2fs -t ext3` and friends: true when the image was made. words: everything but the program's name and the image.
+bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string& words);
 // debugfs -w -R of each line; its output.
 std::string run_debugfs(const std::string& path, const std::vector<std::string>& requests);
 
