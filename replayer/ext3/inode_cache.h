@@ -21,7 +21,8 @@ class InodeCache {
 
   // The inode, read from its table when it is not in memory. May wait. EUCLEAN for a number or a record that cannot be;
   // ESTALE when the record is free (no links and never opened). The one being deleted is waited for, then ESTALE.
-  Answer<InodeReference> get(InodeNumber number);
+  // even_deleted: an orphan's record has no links.
+  Answer<InodeReference> get(InodeNumber number, bool even_deleted = false);
   // A new inode just taken from the bitmap: nothing is read but the table's block.
   Answer<InodeReference> create(InodeNumber number);
   // Writes the record into the table's block under the handle. One credit. May wait.
@@ -33,16 +34,19 @@ class InodeCache {
  private:
   friend class InodeReference;
   void put(Inode& inode);
-  Inode* find(InodeNumber number) const;
-  void add(std::unique_ptr<Inode> inode);
+  Answer<InodeReference> use(Inode& inode);
+  [[nodiscard]] Inode* find(InodeNumber number) const;
+  Inode& add(std::unique_ptr<Inode> inode);
   void discard(Inode& inode);
+  void make_idle(Inode& inode);
+  void make_used(Inode& inode);
+  void drop_oldest_idle();
   Answer<BufferReference> table_block(InodeNumber number, std::uint32_t& offset);
 
   Volume& volume_;
   std::size_t idle_limit_;
   std::size_t idle_count_ = 0;
   std::size_t in_use_ = 0;
-  std::size_t count_ = 0;
   std::vector<Inode*> table_;
   Inode* idle_first_ = nullptr;
   Inode* idle_last_ = nullptr;

@@ -18,7 +18,13 @@ class OrphanList {
   Answer<void> remove(Volume& volume, Handle& handle, Inode& inode);
   [[nodiscard]] bool empty() const { return first_ == nullptr; }
 
+  // Found on the disk's list at mount, whose head it is.
+  void adopt(Inode& inode) { link(inode); }
+
  private:
+  void link(Inode& inode);
+  void unlink(Inode& inode);
+  SleepLock lock_;  // the list on the disk takes several waits to change
   Inode* first_ = nullptr;
 };
 

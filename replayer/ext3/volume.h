@@ -55,6 +55,11 @@ struct Volume {
   // volume read-only where the superblock's policy says so. Returns EUCLEAN for the caller to pass on.
   tl::unexpected<Errno> damaged(InodeNumber inode, const char* what);
   std::uint64_t damage_count = 0;
+  struct DamageNote {
+    InodeNumber inode;
+    const char* what = "";
+  };
+  DamageNote first_damage;
 };
 
 }  // namespace iotape::ext3

@@ -1,0 +1,37 @@
+// Mounting and unmounting a volume.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "format/base/result.h"
+#include "replayer/ext3/journal/recovery.h"
+#include "replayer/ext3/volume.h"
+
+namespace iotape::ext3 {
+
+struct MountReport {
+  std::optional<RecoveryFigures> recovery;  // the journal was replayed
+  std::uint32_t orphans_deleted = 0;
+  std::uint32_t orphans_truncated = 0;
+};
+
+// Checks features and geometry, replays the journal when it has to be, deletes or cuts orphans. Enters the monitor
+// itself. Errors say what is wrong with the image and what to do: kCorrupt, kUnsupported, kIo.
+// REQUIRES: host and device outlive the volume, and nobody else uses the device.
+Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, const MountOptions& options,
+                                             MountReport* report = nullptr);
+
+// Everything in place, the journal empty, the superblock clean. Enters the monitor itself. REQUIRES: no inode is in
+// use. What is still open (a replay that ended early) is put on the orphan list's care: the next mount deletes it.
+// EIO, EROFS: the volume had failed before; what could be written is.
+Answer<void> unmount_volume(Volume& volume);
+
+// sync(2): data, then the running transaction. REQUIRES: inside; no handle open. May wait.
+Answer<void> sync_volume(Volume& volume);
+
+// What a daemon does now and then: commits a transaction that is due, writes back old data. REQUIRES: inside; no handle
+// open. May wait.
+Answer<void> tend_volume(Volume& volume);
+
+}  // namespace iotape::ext3
