@@ -154,19 +154,19 @@ Answer<void> InodeCache::write(Handle& handle, Inode& inode) {
   return {};
 }
 
-// The last reference goes.
+// The last reference goes. A file that cannot be deleted stays an orphan on the disk, for the next mount or e2fsck.
 void InodeCache::put(Inode& inode) {
-  if (inode.links == 0 && !volume_.read_only && volume_.journal->aborted() == 0 && !inode.never_delete) {
+  if (inode.links == 0 && !inode.gone && !volume_.read_only && volume_.journal->aborted() == 0) {
     inode.being_deleted = true;
-    const bool deleted = delete_file(volume_, inode).has_value();
+    (void)delete_file(volume_, inode);
     inode.being_deleted = false;
     inode.gone = true;
-    inode.never_delete = !deleted;
     volume_.host.wake(&inode);
   }
   if (--inode.users != 0) return;  // somebody waits to learn that it is gone, and puts it last
-  if (volume_.blocks) volume_.blocks->drop_window(inode);
+  volume_.blocks->drop_window(inode);
   if (inode.gone || inode.links == 0) {
+    if (inode.orphan) volume_.orphans.abandon(inode);
     --in_use_;
     discard(inode);
   } else {

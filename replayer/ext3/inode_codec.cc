@@ -78,7 +78,7 @@ void decode_inode(std::uint32_t inode_size, const std::byte* bytes, Inode& inode
   std::ranges::copy(record.block, inode.block.begin());
   const bool fine = extra_reaches(extra, inode_size, kTimesEnd);
   for (const TimeField& field : kTimeFields)
-    inode.*field.member = decode_time(record.*field.seconds, fine ? extra.*field.extra : 0U);
+    inode.*field.member = decode_time(record.*field.seconds, fine ? std::uint32_t{extra.*field.extra} : 0U);
   if (extra_reaches(extra, inode_size, kCreationEnd))
     inode.creation_time = decode_time(extra.creation_time, extra.creation_time_extra);
 }

@@ -32,7 +32,7 @@ void OrphanList::unlink(Inode& inode) {
 Answer<void> OrphanList::add(Volume& volume, Handle& handle, Inode& inode) {
   const SleepLockGuard list(volume.host, lock_);
   if (inode.orphan) return {};
-  inode.deletion_time = first_ != nullptr ? first_->number.value : volume.superblock().last_orphan;
+  inode.deletion_time = volume.superblock().last_orphan;
   EXT3_TRY(volume.inodes->write(handle, inode));
   EXT3_TRY(set_head(volume, handle, inode.number));
   link(inode);

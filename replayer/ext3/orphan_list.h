@@ -20,6 +20,8 @@ class OrphanList {
 
   // Found on the disk's list at mount, whose head it is.
   void adopt(Inode& inode) { link(inode); }
+  // The disk keeps it, memory does not.
+  void abandon(Inode& inode) { unlink(inode); }
 
  private:
   void link(Inode& inode);
