@@ -135,13 +135,16 @@ void BlockAllocator::drop_window(Inode& inode) {
 bool BlockAllocator::in_system_zone(BlockNumber first, std::uint32_t count) const {
   const Geometry& geometry = volume_.geometry;
   if (!geometry.plausible(first) || geometry.block_count - first.value < count) return true;
+  // Whether a group has copies at its start takes some arithmetic: asked only about blocks that near to it.
+  const std::uint32_t longest_copy = 1 + geometry.descriptor_blocks + geometry.reserved_gdt_blocks;
   const std::uint32_t last = geometry.group_of(BlockNumber(first.value + count - 1)).value;
   for (std::uint32_t i = geometry.group_of(first).value; i <= last; ++i) {
     const GroupNumber group(i);
     const GroupDescriptor& own = volume_.groups[group];
-    if (ranges_meet(first.value, count, geometry.group_first(group).value, geometry.backup_blocks(group)) ||
-        ranges_meet(first.value, count, own.inode_table, geometry.inode_table_blocks) ||
-        ranges_meet(first.value, count, own.block_bitmap, 1) || ranges_meet(first.value, count, own.inode_bitmap, 1))
+    if (ranges_meet(first.value, count, own.inode_table, geometry.inode_table_blocks) ||
+        ranges_meet(first.value, count, own.block_bitmap, 1) || ranges_meet(first.value, count, own.inode_bitmap, 1) ||
+        (ranges_meet(first.value, count, geometry.group_first(group).value, longest_copy) &&
+         geometry.has_backup(group)))
       return true;
   }
   return false;
