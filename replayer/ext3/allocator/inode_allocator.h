@@ -43,6 +43,12 @@ class InodePlacementPolicy {
   virtual ~InodePlacementPolicy() = default;
   // nullopt: the volume has no free inode. The group returned has at least one.
   virtual std::optional<Placement> place(const Volume& volume, const PlacementRequest& request) = 0;
+  // For a policy that must see the group's inode bitmap: where in it the search begins. nullopt: not in this group
+  // after all; place() is then asked again.
+  virtual std::optional<std::uint32_t> first_bit(const Volume& /*volume*/, const Placement& placement,
+                                                 const std::byte* /*bitmap*/) {
+    return placement.first_bit;
+  }
   // The search found this one.
   virtual void taken(const PlacementRequest& /*request*/, InodeNumber /*inode*/) {}
   virtual void released(InodeNumber /*inode*/, bool /*directory*/) {}
@@ -61,6 +67,15 @@ class InodeAllocator {
   Answer<void> release(Handle& handle, InodeNumber inode, bool directory);
 
  private:
+  enum class Claim : std::uint8_t { kTaken, kElsewhere, kFull };
+  Answer<Claim> claim(Handle& handle, const PlacementRequest& request, const Placement& placement, bool ask_policy,
+                      InodeNumber& inode);
+  Answer<InodeNumber> claim_anywhere(Handle& handle, const PlacementRequest& request, GroupNumber from);
+  [[nodiscard]] std::optional<std::uint32_t> search(GroupNumber group, const std::byte* bits, std::uint32_t from);
+  Answer<BufferReference> accessed_bitmap(Handle& handle, GroupNumber group);
+  void give_up(Handle& handle, Buffer& bitmap, GroupNumber group);
+  std::uint32_t& lowest_free(GroupNumber group);
+
   Volume& volume_;
   std::unique_ptr<InodePlacementPolicy> policy_;
   std::vector<std::uint32_t> lowest_free_;  // per group: no inode below this bit is free
