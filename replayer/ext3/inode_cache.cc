@@ -154,6 +154,13 @@ Answer<void> InodeCache::write(Handle& handle, Inode& inode) {
   return {};
 }
 
+Answer<void> InodeCache::write_back(Inode& inode) {
+  std::uint32_t offset = 0;
+  EXT3_ASSIGN(const BufferReference buffer, table_block(inode.number, offset));
+  Buffer* const one[] = {buffer.get()};
+  return volume_.cache->write(one, IoReason::kDemand);
+}
+
 // The last reference goes. A file that cannot be deleted stays an orphan on the disk, for the next mount or e2fsck.
 void InodeCache::put(Inode& inode) {
   if (inode.links == 0 && !inode.gone && !volume_.read_only && volume_.journal->aborted() == 0) {

@@ -28,6 +28,9 @@ class InodeCache {
   // Writes the record into the table's block under the handle. One credit. May wait.
   Answer<void> write(Handle& handle, Inode& inode);
 
+  // Writes the table's block that holds the record, if it is dirty (fsync without a journal). May wait.
+  Answer<void> write_back(Inode& inode);
+
   [[nodiscard]] std::size_t in_use() const { return in_use_; }
   void drop_idle();
 

@@ -152,6 +152,7 @@ Answer<void> start_volume(Volume& volume, std::optional<JournalFile> journal_fil
   tag.cause = BlockCause::kSuperblock;
   EXT3_ASSIGN(volume.superblock_buffer, volume.cache->read(BlockNumber(geometry.first_data_block), tag));
   const bool journaled = journal_file.has_value() && volume.options.journaled && !volume.read_only;
+  volume.has_log = journaled;
   if (journaled)
     volume.journal = std::make_unique<JbdJournal>(volume.host, volume.device, *volume.cache, std::move(*journal_file),
                                                   volume.options);

@@ -14,6 +14,7 @@
 #include "replayer/ext3/group_table.h"
 #include "replayer/ext3/host.h"
 #include "replayer/ext3/inode_cache.h"
+#include "replayer/ext3/inode_codec.h"
 #include "replayer/ext3/journal/journal.h"
 #include "replayer/ext3/mount_options.h"
 #include "replayer/ext3/orphan_list.h"
@@ -28,6 +29,7 @@ struct Volume {
   BlockDevice& device;
   MountOptions options;
   Geometry geometry;
+  bool has_log = false;    // mounted with its journal
   bool read_only = false;  // asked for, forced by a feature, or after an error
 
   // Destroyed in reverse: inodes before what they lie in.
@@ -40,17 +42,21 @@ struct Volume {
   OrphanList orphans;
   std::unique_ptr<InodeCache> inodes;
   std::uint32_t next_generation = 1;
+  SleepLock rename_lock;  // the tree's shape: taken before any directory's lock
 
   // The primary copy, wherever in its block it lies.
   [[nodiscard]] Superblock& superblock() const {
     return *superblock_buffer->at<Superblock>(geometry.block_size == 1024 ? 0 : kSuperblockOffset);
   }
+  [[nodiscard]] bool journaled() const { return has_log; }
   [[nodiscard]] bool has_filetype() const { return (superblock().incompatible_features & kFeatureFiletype) != 0; }
   [[nodiscard]] bool has_dir_index() const { return (superblock().compatible_features & kFeatureDirIndex) != 0; }
   [[nodiscard]] FileTime now() const {
     const std::int64_t nanoseconds = host.now().value;
     return {nanoseconds / 1'000'000'000, static_cast<std::uint32_t>(nanoseconds % 1'000'000'000)};
   }
+  // What an inode of this volume can hold of the present.
+  [[nodiscard]] FileTime storable_now() const { return storable_time(geometry.inode_size, now()); }
   // Something on the disk is not what it must be: notes it in the superblock's state (kStateErrors), and makes the
   // volume read-only where the superblock's policy says so. Returns EUCLEAN for the caller to pass on.
   tl::unexpected<Errno> damaged(InodeNumber inode, const char* what);

@@ -1,0 +1,80 @@
+#include "replayer/ext3/operations/attribute_operations.h"
+
+#include "replayer/ext3/volume.h"
+
+namespace iotape::ext3 {
+namespace {
+
+constexpr std::uint32_t kPermissionBits = 07777;
+constexpr std::int64_t kRelativeLimit = 24 * 60 * 60;  // relatime: at least once a day
+
+bool access_time_is_due(const Volume& volume, const Inode& inode, const FileTime& now) {
+  if (inode.has_flag(kInodeNoAccessTime)) return false;
+  switch (volume.options.access_times) {
+    case AccessTimes::kOff:
+      return false;
+    case AccessTimes::kStrict:
+      return inode.access_time != now;
+    case AccessTimes::kRelative:
+      break;
+  }
+  return inode.access_time <= inode.modification_time || inode.access_time <= inode.change_time ||
+         now.seconds - inode.access_time.seconds >= kRelativeLimit;
+}
+
+Answer<void> write_record(Volume& volume, Inode& inode) {
+  EXT3_ASSIGN(Handle handle, volume.journal->start(1));
+  EXT3_TRY(volume.inodes->write(handle, inode));
+  return handle.stop();
+}
+
+void apply(Volume& volume, Inode& inode, const AttributeChange& change) {
+  const std::uint32_t inode_size = volume.geometry.inode_size;
+  if (change.user) inode.user = *change.user;
+  if (change.group) inode.group = *change.group;
+  if ((change.user || change.group) && !inode.is_directory()) {
+    inode.mode &= ~static_cast<std::uint32_t>(S_ISUID);
+    if ((inode.mode & S_IXGRP) != 0) inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);
+  }
+  if (change.permissions) inode.mode = (inode.mode & ~kPermissionBits) | (*change.permissions & kPermissionBits);
+  if (change.access_time) inode.access_time = storable_time(inode_size, *change.access_time);
+  if (change.modification_time) inode.modification_time = storable_time(inode_size, *change.modification_time);
+  inode.change_time = volume.storable_now();
+}
+
+}  // namespace
+
+Answer<void> change_attributes(Volume& volume, Inode& inode, const AttributeChange& change) {
+  if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);
+  const SleepLockGuard locked(volume.host, inode.lock);
+  apply(volume, inode, change);
+  return write_record(volume, inode);
+}
+
+Answer<void> touch_access_time(Volume& volume, Inode& inode) {
+  if (volume.read_only || volume.journal->aborted() != 0) return {};
+  const FileTime now = volume.storable_now();
+  if (!access_time_is_due(volume, inode, now)) return {};
+  inode.access_time = now;
+  return write_record(volume, inode);
+}
+
+VolumeFigures volume_figures(const Volume& volume) {
+  const Geometry& geometry = volume.geometry;
+  VolumeFigures figures;
+  figures.block_size = geometry.block_size;
+  std::uint64_t overhead = geometry.first_data_block;
+  for (std::uint32_t group = 0; group < geometry.group_count; ++group)
+    overhead += geometry.backup_blocks(GroupNumber(group)) -
+                (geometry.has_backup(GroupNumber(group)) ? geometry.reserved_gdt_blocks : 0) + 2 +
+                geometry.inode_table_blocks;
+  figures.blocks = geometry.block_count - overhead;
+  figures.free_blocks = volume.groups.free_blocks();
+  const std::uint64_t reserved = volume.superblock().reserved_blocks_count;
+  figures.available_blocks = figures.free_blocks > reserved ? figures.free_blocks - reserved : 0;
+  figures.inodes = geometry.inode_count;
+  figures.free_inodes = volume.groups.free_inodes();
+  return figures;
+}
+
+}  // namespace iotape::ext3

@@ -1,0 +1,39 @@
+// What reads and changes a file's attributes, and the volume's figures.
+//
+// REQUIRES of every call: inside the monitor, no lock and no handle held. All may wait. Permission is checked above.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "replayer/ext3/inode.h"
+#include "replayer/ext3/operations/caller.h"
+
+namespace iotape::ext3 {
+
+struct Volume;
+
+struct AttributeChange {
+  std::optional<std::uint32_t> permissions;  // the low twelve bits of the mode
+  std::optional<std::uint32_t> user;
+  std::optional<std::uint32_t> group;
+  std::optional<FileTime> access_time;
+  std::optional<FileTime> modification_time;
+};
+// Also the change time. A change of owner takes the set-id bits off anything but a directory.
+Answer<void> change_attributes(Volume& volume, Inode& inode, const AttributeChange& change);
+
+// The access time after a read, by the mount's rule; quiet on a read-only volume.
+Answer<void> touch_access_time(Volume& volume, Inode& inode);
+
+struct VolumeFigures {  // statfs
+  std::uint32_t block_size = 0;
+  std::uint64_t blocks = 0;  // without the volume's own structures, as ext3's default (minixdf off) reports them
+  std::uint64_t free_blocks = 0;
+  std::uint64_t available_blocks = 0;  // to those who may not use the reserved ones
+  std::uint64_t inodes = 0;
+  std::uint64_t free_inodes = 0;
+};
+VolumeFigures volume_figures(const Volume& volume);
+
+}  // namespace iotape::ext3

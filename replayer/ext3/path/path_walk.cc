@@ -1,0 +1,125 @@
+#include "replayer/ext3/path/path_walk.h"
+
+#include <unistd.h>
+
+#include "replayer/ext3/directory/directory.h"
+#include "replayer/ext3/operations/attribute_operations.h"
+#include "replayer/ext3/operations/file_operations.h"
+#include "replayer/ext3/operations/namespace_operations.h"
+#include "replayer/ext3/volume.h"
+
+namespace iotape::ext3 {
+namespace {
+
+class Walk {
+ public:
+  Walk(Volume& volume, const WalkStart& start, LastSymlink last, const Credentials& credentials)
+      : volume_(volume), start_(start), last_(last), credentials_(credentials) {}
+
+  Answer<PathEnd> run(std::string_view path) {
+    if (path.empty()) return refuse(ENOENT);
+    if (path.size() >= kPathLimit) return refuse(ENAMETOOLONG);
+    left_ = path;
+    begin();
+    while (true) {
+      const std::string_view component = next();
+      if (component.empty()) return end_here();
+      EXT3_TRY(enter_directory());
+      const bool is_last = left_.find_first_not_of('/') == std::string_view::npos;
+      if (component == "." || component == "..") {
+        EXT3_TRY(dots(component));
+        continue;
+      }
+      auto found = look_up(volume_, *at_, component);
+      if (!found && found.error().value != ENOENT) return tl::make_unexpected(found.error());
+      if (!found && !is_last) return refuse(ENOENT);
+      if (found && (*found)->is_symlink() && (!is_last || last_ == LastSymlink::kFollow || !left_.empty())) {
+        EXT3_TRY(follow(**found));
+        continue;
+      }
+      if (is_last) {
+        PathEnd end{at_, std::string(component), {}, !left_.empty(), false};
+        if (found) end.inode = std::move(*found);
+        return end;
+      }
+      at_ = std::move(*found);
+    }
+  }
+
+ private:
+  void begin() { at_ = left_.front() == '/' ? start_.root : start_.current; }
+
+  std::string_view next() {
+    const std::size_t start = left_.find_first_not_of('/');
+    if (start == std::string_view::npos) return {};
+    const std::size_t end = left_.find('/', start);
+    const std::string_view component = left_.substr(start, end == std::string_view::npos ? end : end - start);
+    left_ = end == std::string_view::npos ? std::string_view{} : left_.substr(end);
+    return component;
+  }
+
+  Answer<void> enter_directory() {
+    if (!at_->is_directory()) return refuse(ENOTDIR);
+    return check_access(*at_, X_OK, credentials_);
+  }
+
+  Answer<void> dots(std::string_view component) {
+    if (component == "." || at_.get() == start_.root.get()) return {};
+    EXT3_ASSIGN(at_, parent_of(*at_));
+    return {};
+  }
+  Answer<InodeReference> parent_of(Inode& directory) {
+    const SleepLockGuard locked(volume_.host, directory.lock);
+    if (directory.links == 0) return refuse(ENOENT);
+    EXT3_ASSIGN(const InodeNumber parent, directory_parent(volume_, directory));
+    return volume_.inodes->get(parent);
+  }
+
+  Answer<void> follow(Inode& symlink) {
+    if (++followed_ > kSymlinkLimit) return refuse(ELOOP);
+    EXT3_ASSIGN(std::string target, read_symlink(volume_, symlink));
+    EXT3_TRY(touch_access_time(volume_, symlink));
+    if (target.empty()) return refuse(ENOENT);
+    target.append(left_);
+    if (target.size() >= kPathLimit) return refuse(ENAMETOOLONG);
+    const bool absolute = target.front() == '/';
+    text_ = std::move(target);
+    left_ = text_;
+    if (absolute) at_ = start_.root;
+    return {};
+  }
+
+  Answer<PathEnd> end_here() {
+    PathEnd end;
+    end.inode = at_;
+    end.must_be_directory = true;
+    end.dots = true;
+    return end;
+  }
+
+  Volume& volume_;
+  const WalkStart& start_;
+  LastSymlink last_;
+  const Credentials& credentials_;
+  InodeReference at_;
+  std::string text_;  // what a followed link turned the rest into
+  std::string_view left_;
+  std::uint32_t followed_ = 0;
+};
+
+}  // namespace
+
+Answer<PathEnd> walk_path(Volume& volume, const WalkStart& start, std::string_view path, LastSymlink last,
+                          const Credentials& credentials) {
+  return Walk(volume, start, last, credentials).run(path);
+}
+
+Answer<InodeReference> find_path(Volume& volume, const WalkStart& start, std::string_view path, LastSymlink last,
+                                 const Credentials& credentials) {
+  EXT3_ASSIGN(PathEnd end, walk_path(volume, start, path, last, credentials));
+  if (!end.inode) return refuse(ENOENT);
+  if (end.must_be_directory && !end.inode->is_directory()) return refuse(ENOTDIR);
+  return std::move(end.inode);
+}
+
+}  // namespace iotape::ext3
