@@ -83,4 +83,13 @@ std::string run_debugfs(const std::string& path, const std::vector<std::string>&
   return said.out + said.err;
 }
 
+std::string check_text(BlockDevice& device) {
+  const CheckReport report = check_filesystem(device);
+  std::string text;
+  for (const Problem& problem : report.problems)
+    text += fmt::format("{}: {}\n", problem_kind_name(problem.kind), problem.what);
+  if (!report.complete) text += "not complete\n";
+  return text;
+}
+
 }  // namespace iotape::ext3::test

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "replayer/ext3/check/check_filesystem.h"
 #include "replayer/ext3/device/memory_device.h"
 #include "replayer/ext3/make_filesystem.h"
 #include "tests/support/test_support.h"
@@ -41,6 +42,9 @@ bool run_mke2fs(const std::string& path, std::uint64_t bytes, const std::string&
 // debugfs -w -R of each line; its output.
 std::string run_debugfs(const std::string& path, const std::vector<std::string>& requests);
 
+// What our own checker says, a line for each problem; nothing when the volume is sound.
+std::string check_text(BlockDevice& device);
+
 }  // namespace iotape::ext3::test
 
 // Expects e2fsck to be content with a MemoryDevice.
@@ -48,4 +52,11 @@ std::string run_debugfs(const std::string& path, const std::vector<std::string>&
   do {                                                                         \
     const auto judged = ::iotape::ext3::test::TestVolumeImage::e2fsck(device); \
     EXPECT_EQ(judged.status, 0) << judged.out << judged.err;                   \
+  } while (false)
+
+// Expects both judges to be content: ours and e2fsck.
+#define IOTAPE_EXPECT_SOUND(device)                          \
+  do {                                                       \
+    EXPECT_EQ(::iotape::ext3::test::check_text(device), ""); \
+    IOTAPE_EXPECT_E2FSCK_CLEAN(device);                      \
   } while (false)
