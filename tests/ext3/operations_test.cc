@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <linux/fs.h>
 
-#include "tests/ext3/support/mounted_volume.h"
+#include "tests/ext3/support/mounted_disk.h"
 #include "tests/ext3/support/volume_image.h"
 
 namespace iotape::ext3::test {
@@ -25,7 +25,7 @@ class OperationsTest : public testing::Test {
   }
 
   TestVolumeImage image_{kSize, blocks_of_4k()};
-  MountedVolume mounted_{image_.device()};
+  MountedDisk mounted_{image_.device()};
 };
 
 TEST_F(OperationsTest, FilesDirectoriesAndLinksComeAndGo) {
@@ -47,7 +47,7 @@ TEST_F(OperationsTest, WhatWasWrittenIsThereAfterARemount) {
   EXPECT_EQ(mounted_.create("/f"), 0);
   EXPECT_EQ(mounted_.write("/f", 5000, text), 0);
   mounted_.unmount();
-  MountedVolume again(image_.device());
+  MountedDisk again(image_.device());
   EXPECT_EQ(again.read("/f", 5000), text);
   EXPECT_EQ(again.read("/f", 0, 5000), std::string(5000, '\0'));
 }

@@ -1,171 +1,133 @@
 #include "tests/ext3/support/mounted_volume.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <vector>
+#include <cstring>
 
 #include "replayer/ext3/directory/directory.h"
 
 namespace iotape::ext3::test {
 namespace {
 
-const Credentials kRoot;
-
+// The value; or a failure of the test and an empty one.
 template <typename T>
-int error_of(const Answer<T>& answer) {
-  return answer ? 0 : answer.error().value;
+T require(Answer<T> answer, std::string_view what) {
+  if (answer) return std::move(*answer);
+  ADD_FAILURE() << what << ": errno " << answer.error().value;
+  return T{};
 }
-
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+void require(const Answer<void>& answer, std::string_view what) {
+  if (!answer) ADD_FAILURE() << what << ": errno " << answer.error().value;
+}
 
 }  // namespace
 
 MountedVolume::MountedVolume(BlockDevice& device, const MountOptions& options) {
-  auto mounted = mount_volume(host_, device, options, &report_);
+  auto mounted = mount_volume(host_, device, options);
   if (!mounted) {
     ADD_FAILURE() << mounted.error().message;
-    return;
+    std::abort();
   }
   volume_ = std::move(*mounted);
 }
 
-MountedVolume::~MountedVolume() { unmount(); }
-
-void MountedVolume::unmount() {
-  if (!volume_) return;
-  const auto answer = unmount_volume(*volume_);
-  EXPECT_TRUE(answer) << "unmounting: errno " << answer.error().value;
-  crash();
+MountedVolume::~MountedVolume() {
+  if (volume_ != nullptr) unmount();
 }
 
-void MountedVolume::crash() {
-  const HostEntry inside(host_);
+void MountedVolume::unmount() {
+  EXPECT_EQ(volume_->damage_count, 0U) << volume_->first_damage.what;
+  require(unmount_volume(*volume_), "unmount");
   volume_.reset();
 }
 
-Answer<PathEnd> MountedVolume::walk(std::string_view path, LastSymlink last) {
-  EXT3_ASSIGN(const InodeReference root, volume_->inodes->get(kRootInode));
-  return walk_path(*volume_, {root, root}, path, last, kRoot);
+InodeReference MountedVolume::get(InodeNumber number) {
+  const HostEntry inside(host_);
+  return require(volume_->inodes->get(number), "get");
 }
 
-int MountedVolume::create(std::string_view path, std::uint32_t mode, std::string_view link_target,
-                          std::uint64_t device) {
+InodeReference MountedVolume::create(Inode& parent, std::string_view name, std::uint32_t mode) {
   const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  if (!end->directory) return EEXIST;
-  return error_of(create_node(*volume_, *end->directory, end->name, {mode, device, link_target}, {}));
+  const SleepLockGuard locked(host_, parent.lock);
+  DirectoryProbe probe = require(probe_directory(*volume_, parent, name), name);
+  EXPECT_FALSE(probe.found()) << name;
+  InodeReference inode;
+  Handle handle = require(volume_->journal->start(insert_credits(*volume_) + map_credits(*volume_) + 8), "start");
+  auto number = volume_->inode_numbers->allocate(handle, {parent, mode, name, probe.leaf_block});
+  if (!number) {
+    ADD_FAILURE() << name << ": no inode, errno " << number.error().value;
+    return inode;
+  }
+  inode = require(volume_->inodes->create(*number), "create");
+  inode->mode = mode;
+  inode->links = S_ISDIR(mode) ? 2 : 1;
+  inode->generation = volume_->next_generation++;
+  inode->change_time = inode->modification_time = inode->access_time = volume_->now();
+  if (S_ISDIR(mode)) {
+    require(initialise_directory(*volume_, handle, *inode, parent.number), "initialise_directory");
+    ++parent.links;
+  }
+  require(volume_->inodes->write(handle, *inode), "write");
+  require(insert_name(*volume_, handle, parent, probe, name, inode->number, mode), name);
+  require(handle.stop(), "stop");
+  return inode;
 }
 
-int MountedVolume::unlink(std::string_view path) {
+void MountedVolume::remove(Inode& parent, std::string_view name) {
   const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  if (!end->directory) return EISDIR;
-  return error_of(unlink_name(*volume_, *end->directory, end->name));
+  const SleepLockGuard locked(host_, parent.lock);
+  const DirectoryProbe probe = require(probe_directory(*volume_, parent, name), name);
+  ASSERT_TRUE(probe.found()) << name;
+  const InodeReference inode = require(volume_->inodes->get(probe.inode), name);
+  Handle handle = require(volume_->journal->start(kEraseCredits + OrphanList::kCredits + 2), "start");
+  require(erase_name(*volume_, handle, parent, probe), name);
+  if (inode->is_directory()) {
+    --parent.links;
+    require(volume_->inodes->write(handle, parent), "write");
+  }
+  inode->links = 0;
+  require(volume_->orphans.add(*volume_, handle, *inode), "orphan");
+  require(volume_->inodes->write(handle, *inode), "write");
+  require(handle.stop(), "stop");
 }
 
-int MountedVolume::remove_directory(std::string_view path) {
+Answer<BlockNumber> MountedVolume::put_block(Inode& inode, std::uint32_t file_block, bool privileged) {
   const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  if (!end->directory) return EBUSY;
-  return error_of(ext3::remove_directory(*volume_, *end->directory, end->name));
+  const SleepLockGuard locked(host_, inode.lock);
+  const std::uint32_t block_size = volume_->geometry.block_size;
+  const BlockTag tag{BlockCause::kData, inode.number, FileBlock(file_block), 0};
+  EXT3_ASSIGN(Handle handle, volume_->journal->start(map_credits(*volume_) + 2));
+  EXT3_ASSIGN(const MappedBlock mapped, map_or_allocate(*volume_, handle, inode, FileBlock(file_block), privileged));
+  EXT3_ASSIGN(const BufferReference buffer, volume_->cache->get_zeroed(mapped.block, tag));
+  const bool logged = volume_->journal->data_mode() == DataMode::kJournal;
+  if (logged) EXT3_TRY(volume_->journal->get_write_access(handle, *buffer));
+  std::memset(buffer->data, static_cast<int>(file_block % 251 + 1), block_size);
+  EXT3_TRY(volume_->journal->dirty_data(handle, *buffer));
+  inode.size = std::max(inode.size, (std::uint64_t{file_block} + 1) * block_size);
+  EXT3_TRY(volume_->inodes->write(handle, inode));
+  EXT3_TRY(handle.stop());
+  return mapped.block;
 }
 
-int MountedVolume::link(std::string_view existing, std::string_view path) {
-  const HostEntry inside(host_);
-  const auto from = walk(existing);
-  if (!from) return from.error().value;
-  const auto to = walk(path);
-  if (!to) return to.error().value;
-  if (!from->inode) return ENOENT;
-  return error_of(link_node(*volume_, *to->directory, to->name, *from->inode));
+BlockNumber MountedVolume::must_put(Inode& inode, std::uint32_t file_block) {
+  return require(put_block(inode, file_block), "put_block");
 }
 
-int MountedVolume::rename(std::string_view from, std::string_view to, std::uint32_t flags) {
+BlockNumber MountedVolume::block_at(Inode& inode, std::uint32_t file_block) {
   const HostEntry inside(host_);
-  const auto source = walk(from);
-  if (!source) return source.error().value;
-  const auto target = walk(to);
-  if (!target) return target.error().value;
-  return error_of(rename_node(*volume_, *source->directory, source->name, *target->directory, target->name, flags));
+  return require(map_block(*volume_, inode, FileBlock(file_block)), "map_block");
 }
 
-int MountedVolume::write(std::string_view path, std::uint64_t offset, std::string_view bytes) {
+Answer<void> MountedVolume::cut(Inode& inode, std::uint64_t size) {
   const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  if (!end->inode) return ENOENT;
-  const auto written = write_file(*volume_, *end->inode, offset, bytes_of(bytes), false, {});
-  if (!written) return written.error().value;
-  return *written == bytes.size() ? 0 : -1;
+  const SleepLockGuard locked(host_, inode.lock);
+  return truncate(*volume_, inode, size);
 }
 
-int MountedVolume::truncate(std::string_view path, std::uint64_t size) {
+void MountedVolume::commit() {
   const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  if (!end->inode) return ENOENT;
-  return error_of(truncate_file(*volume_, *end->inode, size, {}));
-}
-
-int MountedVolume::sync(std::string_view path) {
-  const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return end.error().value;
-  return error_of(sync_file(*volume_, *end->inode, false));
-}
-
-int MountedVolume::sync_all() {
-  const HostEntry inside(host_);
-  return error_of(sync_volume(*volume_));
-}
-
-std::string MountedVolume::read(std::string_view path, std::uint64_t offset, std::size_t length) {
-  const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return fmt::format("errno {}", end.error().value);
-  if (!end->inode) return fmt::format("errno {}", ENOENT);
-  std::string bytes(length, '\0');
-  ReadAheadState ahead;
-  const auto count = read_file(*volume_, *end->inode, offset, std::as_writable_bytes(std::span(bytes)), ahead);
-  if (!count) return fmt::format("errno {}", count.error().value);
-  bytes.resize(*count);
-  return bytes;
-}
-
-std::string MountedVolume::read_link(std::string_view path) {
-  const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end) return fmt::format("errno {}", end.error().value);
-  if (!end->inode) return fmt::format("errno {}", ENOENT);
-  const auto target = read_symlink(*volume_, *end->inode);
-  return target ? *target : fmt::format("errno {}", target.error().value);
-}
-
-std::string MountedVolume::list(std::string_view path) {
-  const HostEntry inside(host_);
-  const auto end = walk(path);
-  if (!end || !end->inode) return "errno 2";
-  std::vector<std::string> names;
-  const SleepLockGuard locked(host_, end->inode->lock);
-  const auto answer = read_directory(*volume_, *end->inode, 0, [&](const DirectoryListing& entry) {
-    if (entry.name != "." && entry.name != "..") names.emplace_back(entry.name);
-    return true;
-  });
-  if (!answer) return fmt::format("errno {}", answer.error().value);
-  std::ranges::sort(names);
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
-InodeReference MountedVolume::get(std::string_view path) {
-  const HostEntry inside(host_);
-  auto end = walk(path);
-  return end ? end->inode : InodeReference{};
+  const auto answer = volume_->journal->commit_running();
+  if (!answer) ADD_FAILURE() << "commit: errno " << answer.error().value;
 }
 
 }  // namespace iotape::ext3::test

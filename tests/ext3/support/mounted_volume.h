@@ -1,57 +1,75 @@
-// A volume mounted from a disk in memory, used by paths: what tests of operations stand on.
+// A mounted volume for tests of what lies below the file operations: files are made and filled by hand, and failures
+// fail the running test.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
 #include <string_view>
 
+#include "replayer/ext3/block_map.h"
+#include "replayer/ext3/device/memory_device.h"
+#include "replayer/ext3/inode_cache.h"
 #include "replayer/ext3/mount.h"
-#include "replayer/ext3/operations/attribute_operations.h"
-#include "replayer/ext3/operations/file_operations.h"
-#include "replayer/ext3/operations/namespace_operations.h"
-#include "replayer/ext3/path/path_walk.h"
 #include "replayer/ext3/thread_host.h"
+#include "replayer/ext3/volume.h"
 
 namespace iotape::ext3::test {
 
+// ThreadHost whose threads have the number that the test says.
+class NumberedHost final : public Host {
+ public:
+  void lock() override { threads_.lock(); }
+  void unlock() override { threads_.unlock(); }
+  void wait(const void* channel) override { threads_.wait(channel); }
+  void wait_until(const void* channel, Nanoseconds deadline) override { threads_.wait_until(channel, deadline); }
+  void wake(const void* channel) override { threads_.wake(channel); }
+  [[nodiscard]] Nanoseconds now() const override { return threads_.now(); }
+  [[nodiscard]] std::uint32_t thread() const override { return number_; }
+  void become(std::uint32_t number) { number_ = number; }
+
+ private:
+  ThreadHost threads_;
+  std::uint32_t number_ = 0;
+};
+
 class MountedVolume {
  public:
-  // A mount that fails fails the running test; valid() says so.
-  MountedVolume(BlockDevice& device, const MountOptions& options = {});
+  explicit MountedVolume(BlockDevice& device, const MountOptions& options = {});
   MountedVolume(const MountedVolume&) = delete;
   MountedVolume& operator=(const MountedVolume&) = delete;
   ~MountedVolume();
 
-  [[nodiscard]] bool valid() const { return volume_ != nullptr; }
   [[nodiscard]] Volume& volume() { return *volume_; }
-  [[nodiscard]] Host& host() { return host_; }
-  [[nodiscard]] const MountReport& report() const { return report_; }
-  void unmount();
-  // Forgets everything, as a machine that loses its power.
-  void crash();
+  [[nodiscard]] NumberedHost& host() { return host_; }
+  [[nodiscard]] const Geometry& geometry() const { return volume_->geometry; }
+  // The numbers that must be as before when everything was given back.
+  struct Counts {
+    std::uint64_t free_blocks = 0;
+    std::uint64_t free_inodes = 0;
+    bool operator==(const Counts&) const = default;
+  };
+  [[nodiscard]] Counts counts() const { return {volume_->groups.free_blocks(), volume_->groups.free_inodes()}; }
+  [[nodiscard]] GroupNumber group_of(const Inode& inode) const { return volume_->geometry.group_of(inode.number); }
 
-  // errno, 0 when it went well. Paths are absolute.
-  int create(std::string_view path, std::uint32_t mode = 0100644, std::string_view link_target = {},
-             std::uint64_t device = 0);
-  int make_directory(std::string_view path) { return create(path, 0040755); }
-  int unlink(std::string_view path);
-  int remove_directory(std::string_view path);
-  int link(std::string_view existing, std::string_view path);
-  int rename(std::string_view from, std::string_view to, std::uint32_t flags = 0);
-  int write(std::string_view path, std::uint64_t offset, std::string_view bytes);
-  int truncate(std::string_view path, std::uint64_t size);
-  int sync(std::string_view path);
-  int sync_all();
-  // The bytes, or "errno N".
-  std::string read(std::string_view path, std::uint64_t offset = 0, std::size_t length = 1 << 20);
-  std::string read_link(std::string_view path);
-  std::string list(std::string_view path);    // names sorted, separated by blanks, without dots
-  InodeReference get(std::string_view path);  // empty when it is not there
+  [[nodiscard]] InodeReference root() { return get(kRootInode); }
+  [[nodiscard]] InodeReference get(InodeNumber number);
+  InodeReference create(Inode& parent, std::string_view name, std::uint32_t mode = S_IFREG | 0644);
+  InodeReference make_directory(Inode& parent, std::string_view name) { return create(parent, name, S_IFDIR | 0755); }
+  // Removes the name; the file goes with its last reference.
+  void remove(Inode& parent, std::string_view name);
+  // Allocates the block in a transaction of its own, fills it, and lets the file reach to its end.
+  Answer<BlockNumber> put_block(Inode& inode, std::uint32_t file_block, bool privileged = true);
+  // As put_block, but what the caller does not expect to fail.
+  BlockNumber must_put(Inode& inode, std::uint32_t file_block);
+  [[nodiscard]] BlockNumber block_at(Inode& inode, std::uint32_t file_block);
+  Answer<void> cut(Inode& inode, std::uint64_t size);
+  void commit();
+  // Also drops references' owner: no InodeReference may be left.
+  void unmount();
 
  private:
-  Answer<PathEnd> walk(std::string_view path, LastSymlink last = LastSymlink::kKeep);
-  ThreadHost host_;
-  MountReport report_;
+  NumberedHost host_;
   std::unique_ptr<Volume> volume_;
 };
 
