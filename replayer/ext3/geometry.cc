@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t kRevisionWithoutSizes = 0;  // "good old": 128-byte inodes, 11 the first ordinary one
 constexpr std::uint32_t kLargestLogBlockSize = 2;   // 4 KiB
+constexpr std::uint32_t kLeastInodesPerGroup = 8;   // then the reserved ones fill more than a group
 
 std::uint64_t divided_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
@@ -41,7 +42,7 @@ Result<void> check_sizes(const Superblock& superblock) {
   if (superblock.inode_size != 128 && superblock.inode_size != 256)
     return failure(ErrorCode::kUnsupported, fmt::format("inodes of {} bytes are not supported (128 and 256 are)",
                                                         std::uint16_t{superblock.inode_size}));
-  if (superblock.first_inode < kFirstOrdinaryInode.value || superblock.first_inode > superblock.inodes_per_group)
+  if (superblock.first_inode < kFirstOrdinaryInode.value || superblock.first_inode > superblock.inodes_count)
     return unsound("first inode", superblock.first_inode);
   return {};
 }
@@ -51,7 +52,7 @@ Result<void> check_groups(const Geometry& geometry) {
   const std::uint32_t bits = geometry.block_size * 8;
   if (geometry.blocks_per_group < 8 || geometry.blocks_per_group > bits)
     return unsound("blocks per group", geometry.blocks_per_group);
-  if (geometry.inodes_per_group < kFirstOrdinaryInode.value || geometry.inodes_per_group > bits)
+  if (geometry.inodes_per_group < kLeastInodesPerGroup || geometry.inodes_per_group > bits)
     return unsound("inodes per group", geometry.inodes_per_group);
   if (geometry.reserved_gdt_blocks > geometry.pointers_per_block())
     return unsound("number of reserved descriptor blocks", geometry.reserved_gdt_blocks);

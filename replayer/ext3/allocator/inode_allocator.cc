@@ -61,8 +61,8 @@ Answer<InodeAllocator::Claim> InodeAllocator::claim(Handle& handle, const Placem
   return Claim::kTaken;
 }
 
-// The first free inode from there on, else from the group's start. The first group's reserved inodes are never free,
-// whatever the bitmap says.
+// The first free inode from there on, else from the group's start. Reserved inodes are never free, whatever the bitmap
+// says.
 std::optional<std::uint32_t> InodeAllocator::search(GroupNumber group, const std::byte* bits, std::uint32_t from) {
   const std::uint32_t end = volume_.geometry.inodes_per_group;
   std::uint32_t& lowest = lowest_free(group);
@@ -115,7 +115,12 @@ void InodeAllocator::give_up(Handle& handle, Buffer& bitmap, GroupNumber group) 
 std::uint32_t& InodeAllocator::lowest_free(GroupNumber group) {
   if (lowest_free_.empty()) {
     lowest_free_.resize(volume_.geometry.group_count);
-    lowest_free_[0] = volume_.geometry.first_inode - 1;
+    const std::uint32_t per_group = volume_.geometry.inodes_per_group;
+    std::uint32_t reserved = volume_.geometry.first_inode - 1;
+    for (std::size_t i = 0; reserved != 0 && i < lowest_free_.size(); ++i) {
+      lowest_free_[i] = std::min(reserved, per_group);
+      reserved -= lowest_free_[i];
+    }
   }
   return lowest_free_[group.value];
 }
