@@ -118,7 +118,7 @@ TEST(CutInSteps, TheFileIsWholeWhereverTheMachineStops) {
     EXPECT_EQ(mounted.counts().free_blocks, expected_free);
     EXPECT_TRUE(volume.orphans.empty());
   }
-  EXPECT_GE(looks, 5);
+  EXPECT_GE(looks, 4);
   IOTAPE_EXPECT_E2FSCK_CLEAN(image.device());
 }
 
