@@ -111,6 +111,13 @@ void check_resize_inode(CheckState& state, const InodeRecord& record) {
   std::vector<std::uint32_t> groups;
   for (std::uint32_t group = 1; group < g.group_count; ++group)
     if (g.has_backup(GroupNumber(group))) groups.push_back(group);
+  const auto count = [&](const Bytes& pointers) {
+    std::uint32_t found = 0;
+    for (std::size_t i = 0; i < g.pointers_per_block(); ++i) found += record_at<le32>(pointers, i * 4) != 0 ? 1U : 0U;
+    return found;
+  };
+  if (count(roots) != g.reserved_gdt_blocks) return wrong(root, "names other blocks too");
+  const std::size_t copies_wanted = std::min<std::size_t>(groups.size(), g.pointers_per_block());
   std::uint32_t blocks = 1;
   for (std::uint32_t i = 0; i < g.reserved_gdt_blocks; ++i) {
     const std::uint32_t place = g.descriptor_blocks + i;
@@ -119,7 +126,8 @@ void check_resize_inode(CheckState& state, const InodeRecord& record) {
       return wrong(primary, "does not name a reserved block");
     if (!state.read(primary, copies)) return;
     ++blocks;
-    for (std::size_t n = 0; n < groups.size() && n < g.pointers_per_block(); ++n, ++blocks)
+    if (count(copies) != copies_wanted) return wrong(primary, "names other blocks than a reserved one's copies");
+    for (std::size_t n = 0; n < copies_wanted; ++n, ++blocks)
       if (record_at<le32>(copies, n * 4) != primary.value + groups[n] * g.blocks_per_group)
         return wrong(primary, "does not name a reserved block's copy");
   }

@@ -23,7 +23,7 @@ class TestVolumeImage {
   [[nodiscard]] const MadeFilesystem& made() const { return made_; }
   // Its bytes, saved as a sparse file, for programs to look at.
   void save(const std::string& path) { save_device(*device_, path); }
-  // e2fsck -fn: status 0 and no complaint, or what it said.
+  // e2fsck -fn: status 0 only when it had no complaint at all.
   [[nodiscard]] iotape::test::CommandOutput e2fsck() { return e2fsck(*device_); }
 
   static void save_device(MemoryDevice& device, const std::string& path);
@@ -34,6 +34,8 @@ class TestVolumeImage {
   MadeFilesystem made_;
 };
 
+// As TestVolumeImage::e2fsck, of an image in a file.
+iotape::test::CommandOutput e2fsck_file(const std::string& path);
 // A disk in memory with a file's bytes.
 std::unique_ptr<MemoryDevice> load_device(const std::string& path);
 
