@@ -27,6 +27,7 @@
 #include "recorder/recording.h"
 #include "replayer/command/replay.h"
 #include "replayer/commands.h"
+#include "replayer/fuse_mount/commands.h"
 #include "traces/workload/commands.h"
 
 namespace {
@@ -136,7 +137,7 @@ std::vector<Command> all_commands() {
   std::vector<Command> all;
   all.reserve(32);
   for (const auto room : {iotape::recorder_commands(), iotape::format_commands(), iotape::replayer_commands(),
-                          iotape::analysis_commands(), iotape::workload_commands()})
+                          iotape::analysis_commands(), iotape::workload_commands(), iotape::fuse_mount_commands()})
     all.insert(all.end(), room.begin(), room.end());
   all.insert(all.end(), kComposedCommands.begin(), kComposedCommands.end());
   return all;

@@ -39,6 +39,7 @@ build libcli11-dev         command lines
 build libexpected-dev      tl::expected, behind Result<T>
 build nlohmann-json3-dev   --json output, and JSON that is read back
 build libpng-dev           plots as PNG
+build libfuse3-dev         iotape mount: filesystems in a program
 build libgtest-dev         the tests' framework
 build libgmock-dev         matchers for the tests
 build libbenchmark-dev     the benchmarks
@@ -47,6 +48,7 @@ demo  e2fsprogs            mkfs.ext2, .ext3, .ext4 for kernel: targets
 demo  xfsprogs             mkfs.xfs for kernel: targets
 demo  btrfs-progs          mkfs.btrfs for kernel: targets
 demo  mount                losetup and mount for kernel: targets
+all   fuse3                fusermount3: mounts without root, and unmounts
 all   git                  the lint tests list the tree with it
 all   strace               the tests count system calls with it as well
 all   linux-perf           the tests count block requests with it as well

@@ -50,6 +50,7 @@ outside() { # ROOM-REGEX PATTERN WHY: includes that only one room may have
 }
 outside 'format|tests/format|tests/fuzz' '(google/protobuf|.*\.pb\.h)' 'protobuf stays inside format/'
 outside 'recorder|tests/recorder' '(bpf/|bcc/|.*\.skel\.h)' 'libbpf and bcc stay inside recorder/'
+outside 'replayer/fuse_mount' 'fuse(_lowlevel|_common|_opt)?\.h' 'libfuse stays inside replayer/fuse_mount/'
 
 # Nor may it come in through one of format's own headers.
 while IFS= read -r header; do

@@ -1,0 +1,74 @@
+// What every request of the kernel works on, and the steps they have in common: inside the monitor for the work,
+// outside of it for the answer, which is a system call.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "replayer/ext3/directory/directory.h"
+#include "replayer/ext3/operations/caller.h"
+#include "replayer/ext3/operations/file_operations.h"
+#include "replayer/ext3/volume.h"
+#include "replayer/fuse_mount/buffer_pool.h"
+#include "replayer/fuse_mount/fuse_library.h"
+#include "replayer/fuse_mount/node_table.h"
+#include "replayer/fuse_mount/open_handles.h"
+
+namespace iotape::fuse_mount {
+
+// The most bytes of one read or write: what libfuse's buffer takes.
+inline constexpr std::size_t kLargestTransfer = std::size_t{1} << 20U;
+// Nobody changes the volume behind the kernel's back, so what it was told stays true until it changes it itself.
+inline constexpr double kForever = 1e9;  // seconds
+
+struct ServedVolume {
+  explicit ServedVolume(ext3::Volume& served) : volume(served), nodes(served) {}
+
+  ext3::Volume& volume;
+  NodeTable nodes;
+  OpenHandles<ext3::ReadAheadState> files;
+  OpenHandles<ext3::DirectoryPosition> directories;
+  BufferPool buffers{kLargestTransfer};
+
+  // The kernel will not ask any more. REQUIRES: inside.
+  void let_go() {
+    files.close_all();
+    directories.close_all();
+    nodes.forget_all();
+  }
+};
+using OpenFile = OpenHandles<ext3::ReadAheadState>::Handle;
+using OpenDirectory = OpenHandles<ext3::DirectoryPosition>::Handle;
+
+inline ServedVolume& served_by(fuse_req_t request) { return *static_cast<ServedVolume*>(fuse_req_userdata(request)); }
+
+inline ext3::Caller caller_of(fuse_req_t request) {
+  const fuse_ctx* const context = fuse_req_ctx(request);
+  return {context->uid, context->gid, context->uid == 0};
+}
+
+// Does the work inside the monitor. What it returns must hold no reference.
+template <typename Work>
+auto inside(ServedVolume& served, const Work& work) -> decltype(work()) {
+  const ext3::HostEntry entry(served.volume.host);
+  return work();
+}
+
+inline int errno_of(const ext3::Answer<void>& answer) { return answer ? 0 : answer.error().value; }
+
+// Everything the kernel keeps of an inode.
+struct stat status_of(const ext3::Inode& inode, const ext3::Volume& volume);
+// The inode as the answer to a lookup, which counts. REQUIRES: inside.
+fuse_entry_param entry_of(ServedVolume& served, ext3::Inode& inode);
+
+// An entry that does not reach the kernel (the caller was interrupted) was not counted there either.
+void reply_entry(fuse_req_t request, const ext3::Answer<fuse_entry_param>& entry);
+void reply_attributes(fuse_req_t request, const ext3::Answer<struct stat>& status);
+
+// The requests, in tables by what they are about; each fills in its own.
+void add_name_requests(fuse_lowlevel_ops& requests);
+void add_file_requests(fuse_lowlevel_ops& requests);
+void add_directory_requests(fuse_lowlevel_ops& requests);
+void add_attribute_requests(fuse_lowlevel_ops& requests);
+
+}  // namespace iotape::fuse_mount
