@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "replayer/ext3/block_path.h"
@@ -119,6 +123,49 @@ TEST_P(BlockMapOfEachSize, CutsToEachTurningPointAndBackToNothing) {
     EXPECT_EQ(mounted.counts().free_blocks, before);
   }
   IOTAPE_EXPECT_E2FSCK_CLEAN(image.device());
+}
+
+// What debugfs says a file's blocks are.
+std::vector<std::uint32_t> blocks_by_debugfs(const std::string& image, const std::string& file,
+                                             const std::vector<std::uint32_t>& points) {
+  std::vector<std::uint32_t> blocks;
+  for (const std::uint32_t point : points) {
+    const auto said =
+        iotape::test::run_program({"/sbin/debugfs", "-R", "bmap " + file + " " + std::to_string(point), image});
+    blocks.push_back(static_cast<std::uint32_t>(std::strtoul(said.out.c_str(), nullptr, 10)));
+  }
+  return blocks;
+}
+
+TEST_P(BlockMapOfEachSize, AgreesWithDebugfsOnFilesOfOursAndOfMke2fs) {
+  const iotape::test::ScratchDirectory scratch;
+  const std::vector<std::uint32_t> points = turning_points(GetParam() / 4);
+  std::filesystem::create_directory(scratch / "tree");
+  for (const std::uint32_t point : points) {
+    std::fstream file(scratch / "tree/theirs", point == 0 ? std::ios::out : std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(std::uint64_t{point} * GetParam()));
+    file << "block " << point;
+  }
+  ASSERT_TRUE(test::run_mke2fs(scratch / "image", 64 << 20,
+                               "-t ext3 -b " + std::to_string(GetParam()) + " -d " + (scratch / "tree")));
+  const auto device = test::load_device(scratch / "image");
+  {
+    MountedVolume mounted(*device);
+    const InodeReference theirs = mounted.get(InodeNumber(12));
+    std::vector<std::uint32_t> blocks;
+    for (const std::uint32_t point : points) blocks.push_back(mounted.block_at(*theirs, point).value);
+    EXPECT_EQ(blocks, blocks_by_debugfs(scratch / "image", "theirs", points));
+    EXPECT_EQ(mounted.block_at(*theirs, points[3] - 1), kNoBlock);
+    const InodeReference root = mounted.root();
+    const InodeReference ours = mounted.create(*root, "ours");
+    for (const std::uint32_t point : points) mounted.must_put(*ours, point);
+  }
+  TestVolumeImage::save_device(*device, scratch / "image");
+  MountedVolume mounted(*device);
+  const InodeReference ours = mounted.get(InodeNumber(13));
+  std::vector<std::uint32_t> blocks;
+  for (const std::uint32_t point : points) blocks.push_back(mounted.block_at(*ours, point).value);
+  EXPECT_EQ(blocks, blocks_by_debugfs(scratch / "image", "ours", points));
 }
 
 TEST(BlockMapRuns, TellHolesAndConsecutiveBlocksApart) {
