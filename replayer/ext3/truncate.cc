@@ -10,6 +10,7 @@
 
 #include "replayer/ext3/block_map.h"
 #include "replayer/ext3/block_path.h"
+#include "replayer/ext3/large_file.h"
 #include "replayer/ext3/volume.h"
 
 namespace iotape::ext3 {
@@ -223,6 +224,7 @@ Answer<void> write_after(Volume& volume, Cutter& cutter, Inode& inode, Answer<vo
 Answer<void> truncate(Volume& volume, Inode& inode, std::uint64_t size) {
   const std::uint32_t block_size = volume.geometry.block_size;
   if (size > volume.geometry.largest_file()) return refuse(EFBIG);
+  EXT3_TRY(allow_file_size(volume, size));
   if (size > inode.size || !maps_blocks(volume, inode)) return resize(volume, inode, size);
   forget_places(volume, inode);
   EXT3_ASSIGN(const BufferReference tail, read_tail(volume, inode, size));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replayer/ext3/block_map.h"
+#include "tests/ext3/support/mounted_disk.h"
 #include "tests/ext3/support/mounted_volume.h"
 #include "tests/ext3/support/volume_image.h"
 
@@ -173,6 +174,24 @@ TEST(CutFiles, GrowingMakesAHoleAndZeroesWhatWasLeftBehindTheEnd) {
   EXPECT_NE((*buffer)->data[9], std::byte{0});
   EXPECT_EQ((*buffer)->data[10], std::byte{0});
   EXPECT_EQ((*buffer)->data[1023], std::byte{0});
+}
+
+TEST(LargeFiles, SetTheirFeatureWhenTheFirstIsMade) {
+  FilesystemOptions options = blocks_of(1024);
+  options.features.large_file = false;
+  TestVolumeImage image(64 << 20, options);
+  test::MountedDisk disk(image.device());
+  const auto marked = [&] { return (disk.volume().superblock().read_only_features & kFeatureLargeFile) != 0; };
+  ASSERT_EQ(disk.create("/grown"), 0);
+  ASSERT_EQ(disk.create("/written"), 0);
+  EXPECT_EQ(disk.truncate("/grown", 0x7FFFFFFF), 0);
+  EXPECT_EQ(disk.write("/written", 0x7FFFFFFE, "x"), 0);
+  EXPECT_FALSE(marked());
+  EXPECT_EQ(disk.write("/written", 0x7FFFFFFE, "xy"), 0);
+  EXPECT_TRUE(marked());
+  EXPECT_EQ(disk.truncate("/grown", 0x80000000), 0);
+  disk.unmount();
+  IOTAPE_EXPECT_E2FSCK_CLEAN(image.device());
 }
 
 TEST(CutFiles, AnOpenFileWithoutNamesStaysAnOrphan) {

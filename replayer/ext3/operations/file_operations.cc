@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "replayer/ext3/block_map.h"
+#include "replayer/ext3/large_file.h"
 #include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/ext3/operations/retry_allocation.h"
 #include "replayer/ext3/volume.h"
@@ -147,6 +148,7 @@ Answer<std::size_t> write_file(Volume& volume, Inode& inode, std::uint64_t& offs
   const std::uint64_t limit = volume.geometry.largest_file();
   if (offset >= limit) return refuse(EFBIG);
   from = from.first(std::min<std::uint64_t>(from.size(), limit - offset));
+  EXT3_TRY(allow_file_size(volume, offset + from.size()));
   drop_set_id_bits(inode, caller);
   const std::uint32_t block_size = volume.geometry.block_size;
   std::size_t done = 0;
