@@ -18,6 +18,7 @@
 #include "replayer/ext3/journal/journal.h"
 #include "replayer/ext3/mount_options.h"
 #include "replayer/ext3/orphan_list.h"
+#include "replayer/ext3/xattr/xattr_block.h"
 
 namespace iotape::ext3 {
 
@@ -41,6 +42,7 @@ struct Volume {
   std::unique_ptr<InodeAllocator> inode_numbers;
   OrphanList orphans;
   std::unique_ptr<InodeCache> inodes;
+  XattrBlockIndex xattr_blocks;
   std::uint32_t next_generation = 1;
   SleepLock rename_lock;  // the tree's shape: taken before any directory's lock
 

@@ -71,7 +71,7 @@ Answer<AppendedBlock> append_directory_block(Volume& volume, Handle& handle, Ino
 }
 
 Answer<void> finish_directory_change(Volume& volume, Handle& handle, Inode& directory) {
-  directory.modification_time = volume.now();
+  directory.modification_time = volume.storable_now();
   directory.change_time = directory.modification_time;
   ++directory.change_count;
   return volume.inodes->write(handle, directory);
