@@ -300,5 +300,62 @@ TEST_F(SmallPlacements, DamageIsCountedAndLeftAlone) {
   volume().damage_count = 0;
 }
 
+// ---- cost ----
+
+// Blocks asked of the cache: every step of a search that is more than arithmetic over one bitmap.
+class Cost {
+ public:
+  explicit Cost(Volume& volume) : cache_(*volume.cache), before_(asked()) {}
+  [[nodiscard]] std::uint64_t spent() const { return asked() - before_; }
+
+ private:
+  [[nodiscard]] std::uint64_t asked() const { return cache_.figures().hits + cache_.figures().misses; }
+  BufferCache& cache_;
+  std::uint64_t before_;
+};
+
+TEST_F(Placements, AnInodeCostsTheSameOnAnEmptyVolumeAndOnOneWithASingleGroupLeft) {
+  for (const InodePlacement placement : {InodePlacement::kOrlov, InodePlacement::kClassic, InodePlacement::kLeaf}) {
+    InodeAllocator allocator(volume(), make_placement_policy(placement, 1));
+    const auto cost = [&] {
+      const Cost each(volume());
+      for (int i = 0; i < 100; ++i) take(allocator, InodeNumber(81921), S_IFREG, FileBlock(3));
+      return each.spent();
+    };
+    const std::uint64_t empty = cost();
+    EXPECT_LE(empty, 300U);
+    const auto all = descriptors();
+    for (std::uint32_t i = 0; i < 64; ++i)
+      if (i != 40) change(i, {.free_inodes = -std::int32_t{all[i].free_inodes_count}});
+    EXPECT_LE(cost(), empty + 10);
+    for (std::uint32_t i = 0; i < 64; ++i)
+      if (i != 40) change(i, {.free_inodes = std::int32_t{all[i].free_inodes_count}});
+  }
+}
+
+TEST_F(Placements, ABlockCostsTheSameOnAnEmptyVolumeAndOnOneWithASingleGroupLeft) {
+  for (const std::uint32_t mode : {S_IFREG, S_IFDIR}) {
+    Inode file;
+    file.mode = mode;
+    const auto cost = [&] {
+      const HostEntry inside(mounted_.host());
+      const Cost each(volume());
+      auto handle = volume().journal->start(200);
+      for (std::uint32_t i = 0; i < 100; ++i)
+        EXPECT_TRUE(volume().blocks->allocate(*handle, file, BlockNumber(50000), true));
+      volume().blocks->drop_window(file);
+      return each.spent();
+    };
+    const std::uint64_t empty = cost();
+    EXPECT_LE(empty, 200U);
+    const auto all = descriptors();
+    for (std::uint32_t i = 0; i < 64; ++i)
+      if (i != 40) change(i, {.free_blocks = -std::int32_t{all[i].free_blocks_count}});
+    EXPECT_LE(cost(), empty + 10);
+    for (std::uint32_t i = 0; i < 64; ++i)
+      if (i != 40) change(i, {.free_blocks = std::int32_t{all[i].free_blocks_count}});
+  }
+}
+
 }  // namespace
 }  // namespace iotape::ext3
