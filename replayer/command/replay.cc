@@ -17,6 +17,7 @@
 #include "replayer/command/replay_options.h"
 #include "replayer/command/replay_summary.h"
 #include "replayer/engine/result_trace.h"
+#include "replayer/engine/target_requests.h"
 
 namespace iotape {
 namespace {
@@ -206,7 +207,9 @@ class ReplayRun {
   Result<std::unique_ptr<ResultTrace>> create_result(Target& target) {
     IOTAPE_ASSIGN(auto file, create_result_file(options_.result, options_.force));
     std::unique_ptr<SelfRecorder> recorder;
-    if (make_recorder_ && target.facts().device) {
+    if (target.facts().makes_requests) {
+      recorder = std::make_unique<TargetRequests>(target);
+    } else if (make_recorder_ && target.facts().device) {
       auto made = make_recorder_();
       if (made)
         recorder = std::move(*made);

@@ -44,6 +44,11 @@ Inode* InodeCache::find(InodeNumber number) const {
   return inode;
 }
 
+std::uint32_t InodeCache::generation_of(InodeNumber number) const {
+  const Inode* const inode = find(number);
+  return inode != nullptr ? inode->generation : 0;
+}
+
 Inode& InodeCache::add(std::unique_ptr<Inode> inode) {
   inode->cache = this;
   Inode*& head = table_[slot(inode->number)];

@@ -31,6 +31,8 @@ class InodeCache {
   // Writes the table's block that holds the record, if it is dirty (fsync without a journal). May wait.
   Answer<void> write_back(Inode& inode);
 
+  // 0 when the inode is not in memory.
+  [[nodiscard]] std::uint32_t generation_of(InodeNumber number) const;
   [[nodiscard]] std::size_t in_use() const { return in_use_; }
   void drop_idle();
 

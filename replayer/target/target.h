@@ -27,6 +27,7 @@
 
 #include "format/base/result.h"
 #include "format/event.h"
+#include "format/event_sink.h"
 #include "format/trace_header.h"
 
 namespace iotape {
@@ -93,6 +94,7 @@ struct TargetFacts {
   std::optional<DeviceId> device;  // whose block requests belong to the replay
   ClockKind clock = ClockKind::kBootTime;
   bool answers = true;             // false: outcomes mean nothing (null:), compare none
+  bool makes_requests = false;     // take_requests gives the device's block requests: no recorder is needed
   std::vector<std::string> notes;  // what a reader of the figures must know, one sentence each without a period
 };
 
@@ -124,6 +126,11 @@ class Target {
   virtual Result<void> submit(TargetCall call) = 0;
   // Waits for the next completion. REQUIRES: a call is in flight.
   virtual Result<Completion> next_completion() = 0;
+
+  // Of a target that makes_requests: from now on they are kept, and take_requests gives those that came since the last
+  // time (the first time with the DeviceInfo and MountInfo that say what they are), and how many.
+  virtual Result<void> watch_requests() { return {}; }
+  virtual Result<std::uint64_t> take_requests(EventSink& /*sink*/) { return 0; }
 
   // After the last completion: syncs (counted as part of the run when sync is true), lets go of everything.
   virtual Result<void> finish(bool sync) = 0;

@@ -25,10 +25,31 @@ constexpr std::array kKernelKeys{
     kReserve,
     kBlockLimit,
 };
+constexpr std::array kExt3Keys{
+    TargetKey{"size", "4G", "of the disk, when it is made for the replay"},
+    TargetKey{"block", "", "1K, 2K or 4K; by size when not given, as mkfs.ext3 chooses"},
+    TargetKey{"inodes", "", "how many files it can hold; by size when not given"},
+    TargetKey{"inode_size", "256", "128 or 256 bytes"},
+    TargetKey{"journal", "", "size of the journal; by size of the disk when not given"},
+    TargetKey{"data", "ordered", "ordered|writeback|journal, or none: no journal, plain ext2"},
+    TargetKey{"htree", "on", "on|off: indexes for large directories"},
+    TargetKey{"hash", "half_md4", "half_md4|tea|legacy: what the indexes are ordered by"},
+    TargetKey{"hash_seed", "", "a UUID; drawn from seed= when not given"},
+    TargetKey{"seed", "1", "of everything that is drawn at random"},
+    TargetKey{"alloc", "orlov", "orlov|classic|leaf: where new inodes go"},
+    TargetKey{"reserve", "on", "on|off: reservation windows for file data"},
+    TargetKey{"memory", "256M", "size of the cache"},
+    TargetKey{"commit", "5s", "the journal's commit interval"},
+    TargetKey{"atime", "relatime", "on|off|relatime: when reading is written down"},
+    TargetKey{"readahead", "128K", "the largest window of sequential reading"},
+    TargetKey{"barrier", "on", "on|off: flush the disk around each commit"},
+};
 constexpr std::array kKinds{
-    TargetKind{"dir", "a directory", "a directory of any mounted filesystem", kDirectoryKeys},
-    TargetKind{"kernel", "ext2, ext3, ext4, xfs or btrfs", "mkfs on a loop image, mount, replay, unmount", kKernelKeys},
-    TargetKind{"null", "", "nothing: measures the replayer itself", {}},
+    TargetKind{"dir", "a directory", "a directory of any mounted filesystem", kDirectoryKeys, false},
+    TargetKind{"kernel", "ext2, ext3, ext4, xfs or btrfs", "mkfs on a loop image, mount, replay, unmount", kKernelKeys,
+               false},
+    TargetKind{"ext3", "an image, or nothing: in memory", "the built-in ext3", kExt3Keys, true},
+    TargetKind{"null", "", "nothing: measures the replayer itself", {}, false},
 };
 
 const TargetKind* find_kind(std::string_view name) {
@@ -172,7 +193,7 @@ Result<TargetSpec> parse_target_spec(std::string_view text) {
     if (!pieces[i].empty()) IOTAPE_TRY(add_setting(spec, *kind, pieces[i]));
   if (kind->place.empty() && !spec.place.empty())
     return failure(ErrorCode::kUsage, fmt::format("{}: takes no place, found '{}'", kind->name, spec.place));
-  if (!kind->place.empty() && spec.place.empty())
+  if (!kind->place.empty() && spec.place.empty() && !kind->place_optional)
     return failure(ErrorCode::kUsage, fmt::format("{}: needs {} after the colon", kind->name, kind->place));
   return spec;
 }

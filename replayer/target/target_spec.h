@@ -28,6 +28,7 @@ struct TargetKind {
   std::string_view place;    // what PLACE means for this kind; empty when it takes none
   std::string_view summary;  // one line
   std::span<const TargetKey> keys;
+  bool place_optional = false;
 };
 
 // Every kind this build knows, in the order in which help lists them.

@@ -1,0 +1,174 @@
+// Calls that read and change attributes.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "replayer/ext3/calls/issuer.h"
+#include "replayer/ext3/operations/attribute_operations.h"
+
+namespace iotape::ext3 {
+namespace {
+
+constexpr std::uint32_t kPermissionBits = 07777;
+constexpr std::uint32_t kListxattrat = 465;
+
+bool lists(std::uint32_t number) {
+  return number == SYS_listxattr || number == SYS_llistxattr || number == SYS_flistxattr || number == kListxattrat;
+}
+std::int64_t follow_flag(std::uint32_t number, std::uint32_t link_form, std::int64_t flags) {
+  return number == link_form ? flags | AT_SYMLINK_NOFOLLOW : flags;
+}
+
+// UTIME_NOW and UTIME_OMIT as utimensat(2) has them. nullopt: leave it.
+Answer<std::optional<FileTime>> time_of(const TimeArgument& argument, const FileTime& now) {
+  if (argument.nanoseconds == UTIME_OMIT) return std::nullopt;
+  if (argument.nanoseconds == UTIME_NOW) return now;
+  if (argument.nanoseconds < 0 || argument.nanoseconds > 999'999'999) return refuse(EINVAL);
+  return FileTime{argument.seconds, static_cast<std::uint32_t>(argument.nanoseconds)};
+}
+
+}  // namespace
+
+Issuer::Outcome Issuer::operator()(const StatPath& op) {
+  const std::int64_t flags =
+      follow_flag(number_, SYS_lstat, number_ == SYS_stat || number_ == SYS_lstat ? 0 : op.flags);
+  EXT3_TRY(inode_of(op.path, flags));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const StatDescriptor& op) {
+  EXT3_TRY(file(op.descriptor, true));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const CheckAccess& op) {
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, op.flags));
+  EXT3_TRY(check_access(*inode, static_cast<int>(op.mode), thread_.credentials));
+  if ((op.mode & W_OK) != 0 && volume_.read_only) return refuse(EROFS);
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const StatFilesystemPath& op) {
+  EXT3_TRY(inode_of(op.path, 0));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const StatFilesystemDescriptor& op) {
+  EXT3_TRY(file(op.descriptor, true));
+  return 0;
+}
+
+Issuer::Outcome Issuer::change_mode(Inode& inode, std::int64_t mode) {
+  if (inode.is_symlink()) return refuse(EOPNOTSUPP);
+  if (volume_.read_only) return refuse(EROFS);
+  if (!thread_.credentials.owns(inode)) return refuse(EPERM);
+  EXT3_TRY(check_flags(inode, false));
+  AttributeChange change;
+  change.permissions = static_cast<std::uint32_t>(mode) & kPermissionBits;
+  if (!thread_.credentials.privileged && !inode.is_directory() && !thread_.credentials.in_group(inode.group))
+    *change.permissions &= ~static_cast<std::uint32_t>(S_ISGID);
+  EXT3_TRY(change_attributes(volume_, inode, change));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const ChangeModePath& op) {
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, number_ == SYS_chmod ? 0 : op.flags));
+  return change_mode(*inode, op.mode);
+}
+
+Issuer::Outcome Issuer::operator()(const ChangeModeDescriptor& op) {
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  return change_mode(*open->inode, op.mode);
+}
+
+Issuer::Outcome Issuer::change_owner(Inode& inode, std::int64_t user, std::int64_t group) {
+  if (volume_.read_only) return refuse(EROFS);
+  EXT3_TRY(check_flags(inode, false));
+  AttributeChange change;
+  if (static_cast<std::uint32_t>(user) != ~0U) change.user = static_cast<std::uint32_t>(user);
+  if (static_cast<std::uint32_t>(group) != ~0U) change.group = static_cast<std::uint32_t>(group);
+  const Credentials& mine = thread_.credentials;
+  const bool allowed = mine.privileged || (mine.owns(inode) && change.user.value_or(inode.user) == inode.user &&
+                                           (!change.group || mine.in_group(*change.group)));
+  if (!allowed) return refuse(EPERM);
+  EXT3_TRY(change_attributes(volume_, inode, change));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const ChangeOwnerPath& op) {
+  EXT3_ASSIGN(const InodeReference inode,
+              inode_of(op.path, follow_flag(number_, SYS_lchown, number_ == SYS_chown ? 0 : op.flags)));
+  return change_owner(*inode, op.user, op.group);
+}
+
+Issuer::Outcome Issuer::operator()(const ChangeOwnerDescriptor& op) {
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  return change_owner(*open->inode, op.user, op.group);
+}
+
+Issuer::Outcome Issuer::operator()(const SetTimes& op) {
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, op.flags));
+  if (volume_.read_only) return refuse(EROFS);
+  const FileTime now = volume_.now();
+  AttributeChange change;
+  if (op.now) {
+    change.access_time = change.modification_time = now;
+  } else {
+    EXT3_ASSIGN(change.access_time, time_of(op.access, now));
+    EXT3_ASSIGN(change.modification_time, time_of(op.modification, now));
+  }
+  if (!change.access_time && !change.modification_time) return 0;
+  const bool to_now = op.now || (op.access.nanoseconds == UTIME_NOW && op.modification.nanoseconds == UTIME_NOW);
+  if (!thread_.credentials.owns(*inode)) {
+    if (!to_now) return refuse(EPERM);
+    EXT3_TRY(check_access(*inode, W_OK, thread_.credentials));
+  }
+  EXT3_TRY(check_flags(*inode, to_now));
+  EXT3_TRY(change_attributes(volume_, *inode, change));
+  return 0;
+}
+
+Issuer::Outcome Issuer::operator()(const SetFileCreationMask& op) {
+  const std::uint32_t before = thread_.view->umask;
+  thread_.view->umask = static_cast<std::uint32_t>(op.mask) & 0777U;
+  return before;
+}
+
+// ---- extended attributes ----
+
+Issuer::Outcome Issuer::set_xattr(Inode&, const Text&, const Text&, std::int64_t, std::int64_t) {
+  return refuse(EOPNOTSUPP);
+}
+Issuer::Outcome Issuer::query_xattr(Inode&, const Text&, std::int64_t, bool list) {
+  return list ? Outcome(0) : Outcome(refuse(EOPNOTSUPP));
+}
+Issuer::Outcome Issuer::remove_xattr(Inode&, const Text&) { return refuse(EOPNOTSUPP); }
+
+Issuer::Outcome Issuer::operator()(const SetXattrPath& op) {
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, follow_flag(number_, SYS_lsetxattr, 0)));
+  return set_xattr(*inode, op.name, op.value, op.size, op.flags);
+}
+Issuer::Outcome Issuer::operator()(const SetXattrDescriptor& op) {
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  return set_xattr(*open->inode, op.name, op.value, op.size, op.flags);
+}
+Issuer::Outcome Issuer::operator()(const QueryXattrPath& op) {
+  const bool link_form = number_ == SYS_lgetxattr || number_ == SYS_llistxattr;
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, link_form ? AT_SYMLINK_NOFOLLOW : 0));
+  return query_xattr(*inode, op.name, op.size, lists(number_));
+}
+Issuer::Outcome Issuer::operator()(const QueryXattrDescriptor& op) {
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  return query_xattr(*open->inode, op.name, op.size, lists(number_));
+}
+Issuer::Outcome Issuer::operator()(const RemoveXattrPath& op) {
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, follow_flag(number_, SYS_lremovexattr, 0)));
+  return remove_xattr(*inode, op.name);
+}
+Issuer::Outcome Issuer::operator()(const RemoveXattrDescriptor& op) {
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  return remove_xattr(*open->inode, op.name);
+}
+
+}  // namespace iotape::ext3

@@ -1,0 +1,125 @@
+#include "replayer/target/ext3_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+namespace iotape {
+namespace {
+
+template <typename Value, std::size_t Count>
+Result<Value> choice(const TargetSpec& spec, std::string_view key,
+                     const std::array<std::pair<std::string_view, Value>, Count>& choices) {
+  const std::string text = spec.value(key);
+  for (const auto& [word, value] : choices)
+    if (word == text) return value;
+  std::string known;
+  for (const auto& [word, value] : choices) known += (known.empty() ? "" : "|") + std::string(word);
+  return failure(ErrorCode::kUsage, fmt::format("ext3: {}= takes {}, not '{}'", key, known, text));
+}
+
+Result<std::uint64_t> number(const TargetSpec& spec, std::string_view key, std::uint64_t most) {
+  const std::string text = spec.value(key);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value > most)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: {}= takes a whole number up to {}, not '{}'", key, most, text));
+  return value;
+}
+
+// A size that may be left out: 0 then.
+Result<std::uint64_t> optional_size(const TargetSpec& spec, std::string_view key) {
+  if (!spec.given(key)) return 0;
+  return spec.size_value(key);
+}
+
+Result<ext3::Uuid> uuid(const TargetSpec& spec, std::string_view key) {
+  std::string digits = spec.value(key);
+  std::erase(digits, '-');
+  ext3::Uuid bytes{};
+  bool good = digits.size() == 2 * bytes.size();
+  for (std::size_t i = 0; good && i < bytes.size(); ++i) {
+    const char* const at = digits.data() + 2 * i;
+    good = std::from_chars(at, at + 2, bytes[i], 16).ptr == at + 2;
+  }
+  if (!good)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: {}= takes a UUID such as 01234567-89ab-cdef-0123-456789abcdef", key));
+  return bytes;
+}
+
+constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kDataModes{
+    {{"ordered", 0}, {"writeback", 1}, {"journal", 2}, {"none", 3}}};
+constexpr std::array<std::pair<std::string_view, ext3::HashVersion>, 3> kHashes{
+    {{"half_md4", ext3::kHashHalfMd4}, {"tea", ext3::kHashTea}, {"legacy", ext3::kHashLegacy}}};
+constexpr std::array<std::pair<std::string_view, ext3::InodePlacement>, 3> kPlacements{
+    {{"orlov", ext3::InodePlacement::kOrlov},
+     {"classic", ext3::InodePlacement::kClassic},
+     {"leaf", ext3::InodePlacement::kLeaf}}};
+constexpr std::array<std::pair<std::string_view, ext3::AccessTimes>, 3> kAccessTimes{
+    {{"on", ext3::AccessTimes::kStrict}, {"off", ext3::AccessTimes::kOff}, {"relatime", ext3::AccessTimes::kRelative}}};
+constexpr std::uint8_t kNoJournal = 3;
+
+Result<void> read_make(const TargetSpec& spec, Ext3Settings& settings) {
+  ext3::FilesystemOptions& make = settings.make;
+  IOTAPE_ASSIGN(settings.bytes, spec.size_value("size"));
+  IOTAPE_ASSIGN(const std::uint64_t block, optional_size(spec, "block"));
+  make.block_size =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(block, std::numeric_limits<std::uint32_t>::max()));
+  if (spec.given("inodes")) {
+    IOTAPE_ASSIGN(const std::uint64_t inodes, spec.size_value("inodes"));
+    make.inode_count =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(inodes, std::numeric_limits<std::uint32_t>::max()));
+  }
+  IOTAPE_ASSIGN(const std::uint64_t inode_size, number(spec, "inode_size", 256));
+  make.inode_size = static_cast<std::uint32_t>(inode_size);
+  IOTAPE_ASSIGN(const std::uint64_t journal, optional_size(spec, "journal"));
+  if (journal != 0) {
+    const std::uint64_t assumed = block != 0 ? block : settings.bytes < (std::uint64_t{512} << 20U) ? 1024 : 4096;
+    make.journal_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(journal / assumed, 0xFFFFFFFFU));
+  }
+  IOTAPE_ASSIGN(make.hash_version, choice(spec, "hash", kHashes));
+  if (spec.given("hash_seed")) {
+    IOTAPE_ASSIGN(make.hash_seed, uuid(spec, "hash_seed"));
+  }
+  IOTAPE_ASSIGN(make.seed, number(spec, "seed", std::numeric_limits<std::uint64_t>::max()));
+  IOTAPE_ASSIGN(make.features.dir_index, spec.switch_value("htree"));
+  return {};
+}
+
+Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
+  ext3::MountOptions& mount = settings.mount;
+  IOTAPE_ASSIGN(const std::uint8_t data, choice(spec, "data", kDataModes));
+  mount.journaled = data != kNoJournal;
+  settings.make.features.has_journal = mount.journaled;
+  if (mount.journaled) mount.data = static_cast<ext3::DataMode>(data);
+  mount.htree = settings.make.features.dir_index;
+  IOTAPE_ASSIGN(mount.placement, choice(spec, "alloc", kPlacements));
+  IOTAPE_ASSIGN(mount.reservation, spec.switch_value("reserve"));
+  IOTAPE_ASSIGN(mount.access_times, choice(spec, "atime", kAccessTimes));
+  IOTAPE_ASSIGN(mount.commit_interval, spec.duration_value("commit"));
+  IOTAPE_ASSIGN(const std::uint64_t memory, spec.size_value("memory"));
+  mount.cache_bytes = memory;
+  IOTAPE_ASSIGN(const std::uint64_t readahead, spec.size_value("readahead"));
+  mount.readahead_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(readahead, 1U << 30U));
+  IOTAPE_ASSIGN(mount.barriers, spec.switch_value("barrier"));
+  mount.seed = settings.make.seed;
+  return {};
+}
+
+}  // namespace
+
+Result<Ext3Settings> read_ext3_settings(const TargetSpec& spec) {
+  static_assert(static_cast<int>(ext3::DataMode::kOrdered) == 0 && static_cast<int>(ext3::DataMode::kWriteback) == 1 &&
+                static_cast<int>(ext3::DataMode::kJournal) == 2);
+  Ext3Settings settings;
+  IOTAPE_TRY(read_make(spec, settings));
+  IOTAPE_TRY(read_mount(spec, settings));
+  return settings;
+}
+
+}  // namespace iotape

@@ -1,0 +1,15 @@
+// ext3: the built-in filesystem, on a disk in memory or on an image. Calls are carried out one at a time on the
+// engine's own thread; the block requests they cause are kept with their cause.
+#pragma once
+
+#include <memory>
+
+#include "replayer/target/make_target.h"
+
+namespace iotape {
+
+// An image that does not exist is made (size=...); one that does must hold an ext2 or ext3, empty unless
+// TreePolicy::kExisting. kUsage, kIo, kCorrupt, kUnsupported.
+Result<std::unique_ptr<Target>> make_ext3_target(const TargetSpec& spec, const TargetOptions& options);
+
+}  // namespace iotape
