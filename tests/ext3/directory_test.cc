@@ -319,5 +319,24 @@ TEST_P(DirectoryVariant, AgreesWithASetOfNames) {
   IOTAPE_EXPECT_E2FSCK_CLEAN(bench.device());
 }
 
+TEST(DirectoryOnAJournal, IsCleanAfterManyTransactions) {
+  DirectoryBenchOptions options;
+  options.filesystem = DirectoryBenchOptions::without_journal(1024);
+  options.filesystem.features.has_journal = true;
+  options.filesystem.journal_blocks = 1024;
+  DirectoryBench bench(options);
+  std::vector<std::string> names;
+  for (int i = 0; i < 20000; ++i) ASSERT_EQ(bench.insert(fmt::format("file{:08}", i)), 0);
+  for (int i = 0; i < 20000; ++i) {
+    if (i % 3 != 0) {
+      ASSERT_EQ(bench.erase(fmt::format("file{:08}", i)), 0);
+    } else {
+      names.push_back(fmt::format("file{:08}", i));
+    }
+  }
+  EXPECT_GT(bench.volume().journal->figures().transactions, 3U);
+  bench.expect_clean(names);
+}
+
 }  // namespace
 }  // namespace iotape::ext3

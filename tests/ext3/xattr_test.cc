@@ -372,6 +372,24 @@ TEST(Acl, FollowChmodAndTheDirectoryTheyAreMadeIn) {
   EXPECT_EQ(after[1].permission, 6U);
 }
 
+TEST(Acl, FollowAChangeOfAttributes) {
+  XattrDisk disk;
+  ASSERT_EQ(disk.mounted().create("/f", 0100640), 0);
+  const Acl named{{kAclOwner, 6}, {kAclUser, 6, 5}, {kAclOwningGroup, 4}, {kAclMask, 6}, {kAclOther, 0}};
+  ASSERT_EQ(disk.set("/f", "system.posix_acl_access", format_posix_acl(named)), 0);
+  disk.with("/f", [&disk](Inode& inode) {
+    AttributeChange change;
+    change.permissions = 04751;
+    EXPECT_TRUE(change_attributes(disk.mounted().volume(), inode, change));
+    EXPECT_EQ(inode.mode, 0104751U);
+    return 0;
+  });
+  const Acl after = *parse_posix_acl(disk.get("/f", "system.posix_acl_access"));
+  EXPECT_EQ(acl_mode(after), 0751U);
+  EXPECT_EQ(after[2].permission, 4U);  // the mask stands for the group
+  disk.expect_clean();
+}
+
 // ---- damage ----
 
 TEST(XattrEntries, SurviveAnyBytes) {

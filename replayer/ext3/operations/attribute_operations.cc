@@ -1,6 +1,7 @@
 #include "replayer/ext3/operations/attribute_operations.h"
 
 #include "replayer/ext3/volume.h"
+#include "replayer/ext3/xattr/xattr.h"
 
 namespace iotape::ext3 {
 namespace {
@@ -42,11 +43,28 @@ void apply(Volume& volume, Inode& inode, const AttributeChange& change) {
   inode.change_time = volume.storable_now();
 }
 
+// An access control list says what the mode says. It may lie in a block that others share and then needs one of its
+// own: without space for that nothing changes.
+Answer<void> change_with_acl(Volume& volume, Inode& inode, const AttributeChange& change) {
+  EXT3_ASSIGN(Handle handle, volume.journal->start(xattr_credits()));
+  const std::uint32_t mode_before = inode.mode;
+  inode.mode = (inode.mode & ~kPermissionBits) | (*change.permissions & kPermissionBits);
+  const Answer<void> followed = update_acl_after_chmod(volume, handle, inode, true);
+  if (!followed) {
+    inode.mode = mode_before;
+    return followed;
+  }
+  apply(volume, inode, change);
+  EXT3_TRY(volume.inodes->write(handle, inode));
+  return handle.stop();
+}
+
 }  // namespace
 
 Answer<void> change_attributes(Volume& volume, Inode& inode, const AttributeChange& change) {
   if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);
   const SleepLockGuard locked(volume.host, inode.lock);
+  if (change.permissions) return change_with_acl(volume, inode, change);
   apply(volume, inode, change);
   return write_record(volume, inode);
 }
