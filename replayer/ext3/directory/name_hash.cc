@@ -59,7 +59,11 @@ using Rotations = std::array<std::uint8_t, 4>;
 // table is read on the way; this is a good part of what a name's creation costs.
 template <WordOrder Order, Rotations Left, std::uint32_t Constant, typename Mix>
 [[gnu::always_inline]] inline void md4_round(Words& state, const std::array<std::uint32_t, 8>& piece, const Mix& mix) {
-  auto& [a, b, c, d] = state;
+  // Not a structured binding: clang 14 cannot capture one.
+  Word& a = state[0];
+  Word& b = state[1];
+  Word& c = state[2];
+  Word& d = state[3];
   const auto four_steps = [&]<std::size_t First>(std::integral_constant<std::size_t, First>) {
     a = std::rotl(a + mix(b, c, d) + piece[Order[First]] + Constant, Left[0]);
     d = std::rotl(d + mix(a, b, c) + piece[Order[First + 1]] + Constant, Left[1]);
