@@ -40,7 +40,11 @@ void open(fuse_req_t request, fuse_ino_t node, fuse_file_info* file) {
 
 void release(fuse_req_t request, fuse_ino_t /*node*/, fuse_file_info* file) {
   ServedVolume& served = served_by(request);
-  inside(served, [&] { served.files.close(file->fh); });
+  inside(served, [&] {
+    // Room kept for a growing file is given up with its last writer, as ext3 does; another's would soon be made again.
+    if ((file->flags & O_ACCMODE) != O_RDONLY) served.volume.blocks->drop_window(*open_file(file).inode);
+    served.files.close(file->fh);
+  });
   fuse_reply_err(request, 0);
 }
 
