@@ -65,9 +65,10 @@ struct Inode {
   Inode* hash_next = nullptr;
   Inode* idle_previous = nullptr;  // list of unused inodes, least recently used first
   Inode* idle_next = nullptr;
-  bool fresh = false;          // just allocated: what its record holds is an older file's
-  bool being_deleted = false;  // its last reference is gone; wait on its address
-  bool gone = false;           // deleted, or deleting failed: of no use to anybody
+  bool fresh = false;           // just allocated: what its record holds is an older file's
+  bool being_deleted = false;   // its last reference is gone; wait on its address
+  bool no_default_acl = false;  // a directory known to have none: it is asked at every creation
+  bool gone = false;            // deleted, or deleting failed: of no use to anybody
 
   [[nodiscard]] bool is_directory() const { return S_ISDIR(mode); }
   [[nodiscard]] bool is_regular() const { return S_ISREG(mode); }

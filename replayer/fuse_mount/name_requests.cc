@@ -60,6 +60,8 @@ void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* forgot
 
 // ---- new names ----
 
+std::uint32_t umask_of(fuse_req_t request) { return fuse_req_ctx(request)->umask; }
+
 Answer<InodeReference> create(ServedVolume& served, fuse_ino_t parent, std::string_view name, const ext3::NewNode& node,
                               const ext3::Caller& caller) {
   EXT3_ASSIGN(const InodeReference directory, served.nodes.get(parent));
@@ -77,11 +79,12 @@ void make_node_of(fuse_req_t request, fuse_ino_t parent, const char* name, const
 
 void make_node(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   constexpr unsigned kMinorBits = 20;
-  make_node_of(request, parent, name, {mode, std::uint64_t{major(device)} << kMinorBits | minor(device), {}});
+  make_node_of(request, parent, name,
+               {mode, std::uint64_t{major(device)} << kMinorBits | minor(device), {}, umask_of(request)});
 }
 
 void make_directory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
-  make_node_of(request, parent, name, {S_IFDIR | (mode & 07777U), 0, {}});
+  make_node_of(request, parent, name, {S_IFDIR | (mode & 07777U), 0, {}, umask_of(request)});
 }
 
 void make_symlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
@@ -116,7 +119,8 @@ Answer<fuse_entry_param> create_or_find(ServedVolume& served, fuse_ino_t parent,
 void create_and_open(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* file) {
   ServedVolume& served = served_by(request);
   const auto entry = inside(served, [&] {
-    return create_or_find(served, parent, name, {S_IFREG | (mode & 07777U), 0, {}}, caller_of(request), *file);
+    return create_or_find(served, parent, name, {S_IFREG | (mode & 07777U), 0, {}, umask_of(request)},
+                          caller_of(request), *file);
   });
   if (!entry) {
     fuse_reply_err(request, entry.error().value);

@@ -70,5 +70,6 @@ void add_name_requests(fuse_lowlevel_ops& requests);
 void add_file_requests(fuse_lowlevel_ops& requests);
 void add_directory_requests(fuse_lowlevel_ops& requests);
 void add_attribute_requests(fuse_lowlevel_ops& requests);
+void add_xattr_requests(fuse_lowlevel_ops& requests);
 
 }  // namespace iotape::fuse_mount

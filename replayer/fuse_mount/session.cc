@@ -21,12 +21,14 @@ constexpr unsigned kWorkers = 8;
 constexpr unsigned kBackgroundRequests = 64;  // the kernel's readahead and asynchronous I/O
 
 // What the kernel and we agree on. Its page cache stays valid by itself, since nobody else writes the image; writes
-// reach us at once, so that they can be refused (ENOSPC) when they are made and keep ext3's order.
+// reach us at once, so that they can be refused (ENOSPC) when they are made and keep ext3's order. Access control lists
+// are checked by the kernel and kept by us, so the umask, which a default list overrides, is ours too.
 void agree(void* /*served*/, fuse_conn_info* connection) {
   const auto want = [&](unsigned capability) { connection->want |= connection->capable & capability; };
   const auto refuse = [&](unsigned capability) { connection->want &= ~capability; };
   want(FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO |
-       FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
+       FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_POSIX_ACL |
+       FUSE_CAP_DONT_MASK);
   refuse(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ);
   connection->max_write = kLargestTransfer;
   connection->max_background = kBackgroundRequests;
@@ -41,6 +43,7 @@ fuse_lowlevel_ops requests() {
   add_file_requests(all);
   add_directory_requests(all);
   add_attribute_requests(all);
+  add_xattr_requests(all);
   return all;
 }
 

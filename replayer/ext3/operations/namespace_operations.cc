@@ -7,6 +7,7 @@
 #include "replayer/ext3/operations/name_rules.h"
 #include "replayer/ext3/operations/retry_allocation.h"
 #include "replayer/ext3/volume.h"
+#include "replayer/ext3/xattr/xattr.h"
 
 namespace iotape::ext3 {
 namespace {
@@ -87,6 +88,9 @@ Answer<void> check_new_node(const Volume& volume, const Inode& directory, const 
 
 Answer<void> finish_node(Volume& volume, Handle& handle, Inode& inode, Inode& directory, DirectoryProbe& probe,
                          std::string_view name, const NewNode& node, const Caller& caller) {
+  // A list is kept in the record, which must not show an older file's attributes by then.
+  if (!directory.no_default_acl) EXT3_TRY(volume.inodes->write(handle, inode));
+  EXT3_TRY(inherit_acl(volume, handle, directory, inode, node.umask, caller.privileged));
   EXT3_TRY(write_contents(volume, handle, inode, directory, node, caller));
   EXT3_TRY(volume.inodes->write(handle, inode));
   if (inode.is_directory()) ++directory.links;  // its "..": written with the name
@@ -105,7 +109,8 @@ Answer<InodeReference> create_once(Volume& volume, Inode& directory, std::string
   EXT3_TRY(check_new_node(volume, directory, node));
   const bool has_block = S_ISDIR(node.mode) || S_ISLNK(node.mode);
   EXT3_ASSIGN(Handle handle, volume.journal->start(insert_credits(volume) + InodeAllocator::kCredits + kRecordCredits +
-                                                   OrphanList::kCredits + (has_block ? map_credits(volume) + 1 : 0)));
+                                                   OrphanList::kCredits + 2 * xattr_credits() +
+                                                   (has_block ? map_credits(volume) + 1 : 0)));
   EXT3_ASSIGN(const InodeNumber number,
               volume.inode_numbers->allocate(handle, {directory, node.mode, name, probe.leaf_block}));
   EXT3_ASSIGN(inode, volume.inodes->create(number));

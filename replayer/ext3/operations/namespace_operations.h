@@ -17,9 +17,10 @@ namespace iotape::ext3 {
 struct Volume;
 
 struct NewNode {
-  std::uint32_t mode = 0;        // type and permission bits, the umask already taken off
+  std::uint32_t mode = 0;        // type and permission bits
   std::uint64_t device = 0;      // of character and block devices: major << 20 | minor
   std::string_view link_target;  // of symbolic links
+  std::uint32_t umask = 0;       // taken off the mode, unless the directory has a default access control list
 };
 
 Answer<InodeReference> look_up(Volume& volume, Inode& directory, std::string_view name);

@@ -74,6 +74,7 @@ Answer<void> finish(Volume& volume, Handle& handle, Inode& inode) {
 
 Answer<void> set_stored(Volume& volume, Handle& handle, Inode& inode, const XattrName& name, std::string_view value,
                         XattrMode mode, bool privileged) {
+  inode.no_default_acl = false;
   EXT3_ASSIGN(BothLists lists, read_lists(volume, inode));
   const XattrItem* const inner = find_xattr(lists.inner, name);
   const XattrItem* const old = inner != nullptr ? inner : find_xattr(lists.outer, name);
@@ -193,9 +194,10 @@ Answer<void> update_acl_after_chmod(Volume& volume, Handle& handle, Inode& inode
 Answer<void> inherit_acl(Volume& volume, Handle& handle, Inode& parent, Inode& inode, std::uint32_t umask,
                          bool privileged) {
   if (inode.is_symlink()) return {};
-  auto acl = stored_acl(volume, parent, kDefault);
+  auto acl = parent.no_default_acl ? Answer<Acl>(refuse(ENODATA)) : stored_acl(volume, parent, kDefault);
   if (!acl) {
     if (acl.error().value != ENODATA) return refuse(acl.error().value);
+    parent.no_default_acl = true;
     inode.mode &= ~(umask & kPermissionBits);
     return {};
   }
