@@ -38,6 +38,7 @@ build libfmt-dev           text output
 build libcli11-dev         command lines
 build libexpected-dev      tl::expected, behind Result<T>
 build nlohmann-json3-dev   --json output, and JSON that is read back
+build libboost-context-dev fibers for the built-in ext3's virtual clock
 build libpng-dev           plots as PNG
 build libfuse3-dev         iotape mount: filesystems in a program
 build libgtest-dev         the tests' framework

@@ -9,6 +9,7 @@
 #include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/ext3/operations/file_operations.h"
 #include "replayer/ext3/operations/namespace_operations.h"
+#include "replayer/ext3/operations/xattr_operations.h"
 #include "replayer/ext3/path/path_walk.h"
 
 namespace iotape {
@@ -129,6 +130,12 @@ class TreeBuilder {
     change.user = node.user;
     change.group = node.group;
     if (!inode.is_symlink()) change.permissions = node.mode;
+    // Before the times: it is a change of its own.
+    for (const auto& [name, value] : node.xattrs) {
+      const auto set = ext3::write_xattr(volume_, inode, name, value, ext3::XattrMode::kEither, {});
+      // A namespace that ext3 does not keep was another filesystem's own affair.
+      if (!set && set.error().value != EOPNOTSUPP) return set;
+    }
     if (node.modification_time) change.modification_time = file_time(*node.modification_time);
     return ext3::change_attributes(volume_, inode, change);
   }

@@ -2,16 +2,19 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "replayer/ext3/calls/issuer.h"
 #include "replayer/ext3/operations/attribute_operations.h"
+#include "replayer/ext3/operations/xattr_operations.h"
 
 namespace iotape::ext3 {
 namespace {
 
 constexpr std::uint32_t kPermissionBits = 07777;
 constexpr std::uint32_t kListxattrat = 465;
+constexpr std::int64_t kLargestXattr = 65'536;
 
 bool lists(std::uint32_t number) {
   return number == SYS_listxattr || number == SYS_llistxattr || number == SYS_flistxattr || number == kListxattrat;
@@ -137,13 +140,44 @@ Issuer::Outcome Issuer::operator()(const SetFileCreationMask& op) {
 
 // ---- extended attributes ----
 
-Issuer::Outcome Issuer::set_xattr(Inode&, const Text&, const Text&, std::int64_t, std::int64_t) {
-  return refuse(EOPNOTSUPP);
+// A value recorded only in part is continued with the replay's own bytes; one beyond the kernel's limit is not made.
+Issuer::Outcome Issuer::set_xattr(Inode& inode, const Text& name, const Text& value, std::int64_t size,
+                                  std::int64_t flags) {
+  EXT3_ASSIGN(const std::string_view full_name, text_of(name));
+  if ((flags & ~std::int64_t{XATTR_CREATE | XATTR_REPLACE}) != 0) return refuse(EINVAL);
+  if (size < 0 || size > kLargestXattr) return refuse(E2BIG);
+  std::string bytes = value.bytes;
+  if (bytes.size() < static_cast<std::size_t>(size)) {
+    const auto rest = data_.to_write(static_cast<std::size_t>(size) - bytes.size());
+    bytes.append(reinterpret_cast<const char*>(rest.data()), rest.size());
+  }
+  bytes.resize(static_cast<std::size_t>(size));
+  const XattrMode mode = (flags & XATTR_CREATE) != 0    ? XattrMode::kCreate
+                         : (flags & XATTR_REPLACE) != 0 ? XattrMode::kReplace
+                                                        : XattrMode::kEither;
+  EXT3_TRY(write_xattr(volume_, inode, full_name, bytes, mode, thread_.credentials.caller()));
+  return 0;
 }
-Issuer::Outcome Issuer::query_xattr(Inode&, const Text&, std::int64_t, bool list) {
-  return list ? Outcome(0) : Outcome(refuse(EOPNOTSUPP));
+
+Issuer::Outcome Issuer::query_xattr(Inode& inode, const Text& name, std::int64_t size, bool list) {
+  std::int64_t length = 0;
+  if (list) {
+    EXT3_ASSIGN(const std::vector<std::string> names, read_xattr_names(volume_, inode));
+    for (const std::string& each : names) length += static_cast<std::int64_t>(each.size()) + 1;
+  } else {
+    EXT3_ASSIGN(const std::string_view full_name, text_of(name));
+    EXT3_ASSIGN(const std::string value, read_xattr(volume_, inode, full_name));
+    length = static_cast<std::int64_t>(value.size());
+  }
+  if (size != 0 && size < length) return refuse(ERANGE);
+  return length;
 }
-Issuer::Outcome Issuer::remove_xattr(Inode&, const Text&) { return refuse(EOPNOTSUPP); }
+
+Issuer::Outcome Issuer::remove_xattr(Inode& inode, const Text& name) {
+  EXT3_ASSIGN(const std::string_view full_name, text_of(name));
+  EXT3_TRY(erase_xattr(volume_, inode, full_name, thread_.credentials.caller()));
+  return 0;
+}
 
 Issuer::Outcome Issuer::operator()(const SetXattrPath& op) {
   EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, follow_flag(number_, SYS_lsetxattr, 0)));

@@ -8,6 +8,16 @@ namespace iotape::ext3 {
 
 MemoryDevice::MemoryDevice(std::uint64_t size) : size_(size / 512 * 512), chunks_((size_ + kChunk - 1) / kChunk) {}
 
+std::unique_ptr<MemoryDevice> MemoryDevice::copy() const {
+  auto twin = std::make_unique<MemoryDevice>(size_);
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    if (!chunks_[i]) continue;
+    twin->chunks_[i] = std::make_unique_for_overwrite<std::byte[]>(kChunk);
+    std::memcpy(twin->chunks_[i].get(), chunks_[i].get(), kChunk);
+  }
+  return twin;
+}
+
 template <typename Copy>
 Answer<void> MemoryDevice::each_piece(std::uint64_t offset, std::span<const IoPart> parts, const Copy& copy) {
   for (const IoPart& part : parts) {

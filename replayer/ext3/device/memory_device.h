@@ -18,6 +18,8 @@ class MemoryDevice final : public BlockDevice {
   Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) override;
+  // Another disk with the same bytes.
+  [[nodiscard]] std::unique_ptr<MemoryDevice> copy() const;
   Answer<void> flush() override { return {}; }
 
   // Calls use(offset, bytes) for each stretch that holds something, ascending: to save a disk as a sparse file.
