@@ -25,6 +25,7 @@ struct WriterOptions {
   // between); what comes later still is counted by TraceWriter::disordered and written where it came. 0: they come in
   // order.
   Nanoseconds reorder_window{0};
+  std::string name = "the trace";  // what errors call the file
 };
 
 class TraceWriter final : public EventSink {

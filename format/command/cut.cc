@@ -41,7 +41,7 @@ std::string history_of(const CommandCall& call, const CutOptions& options) {
 }
 
 Result<CopyCounts> cut(TraceReader& from, const CutOptions& options, std::string history) {
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, from.header(), std::move(history)));
+  IOTAPE_ASSIGN(TraceFile to, TraceFile::create(options.output, options.force, from.header(), std::move(history)));
   Selector selector(options.selection, from.header().anchor_time);
   LossCounts losses{};
   const auto keep = [&](const Event& event) {
@@ -52,8 +52,8 @@ Result<CopyCounts> cut(TraceReader& from, const CutOptions& options, std::string
     }
     return kept;
   };
-  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, *to, keep));
-  IOTAPE_TRY(to->finish(totals_of_cut(from.report(), counts, losses)));
+  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, to.writer(), keep));
+  IOTAPE_TRY(to.finish(totals_of_cut(from.report(), counts, losses)));
   return counts;
 }
 

@@ -156,12 +156,13 @@ Result<CopyCounts> merge(const Terminal& terminal, const MergeOptions& options, 
   IOTAPE_TRY(require_one_clock(sources));
   std::string history = "merge";
   for (const std::string& input : options.inputs) history += ' ' + file_name_of(input);
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, merged_header(sources), std::move(history)));
-  Merger merger(std::move(sources), *to);
+  IOTAPE_ASSIGN(TraceFile to,
+                TraceFile::create(options.output, options.force, merged_header(sources), std::move(history)));
+  Merger merger(std::move(sources), to.writer());
   IOTAPE_ASSIGN(const CopyCounts counts, merger.run());
   TraceTotals totals = merged_totals(merger.sources());
   totals.seen = counts.events() + totals.lost();
-  IOTAPE_TRY(to->finish(totals));
+  IOTAPE_TRY(to.finish(totals));
   for (const Source& source : merger.sources())
     sound &= report_health(terminal, "merge", *source.reader, options.strict) == kExitOk;
   return counts;

@@ -27,11 +27,11 @@ std::string default_output(const std::string& input) {
 }
 
 Result<CopyCounts> recover(TraceReader& from, const RecoverOptions& options) {
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, from.header(),
-                                      fmt::format("recover {}", file_name_of(options.input))));
-  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, *to));
-  IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(from.report(), counts, *to));
-  IOTAPE_TRY(to->finish(totals));
+  IOTAPE_ASSIGN(TraceFile to, TraceFile::create(options.output, options.force, from.header(),
+                                                fmt::format("recover {}", file_name_of(options.input))));
+  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, to.writer()));
+  IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(from.report(), counts, to.writer()));
+  IOTAPE_TRY(to.finish(totals));
   return counts;
 }
 

@@ -1,6 +1,5 @@
 #include "replayer/command/replay.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,14 +13,13 @@
 #include <thread>
 
 #include "format/base/units.h"
+#include "format/trace_files.h"
 #include "replayer/command/replay_options.h"
 #include "replayer/command/replay_summary.h"
 #include "replayer/engine/result_trace.h"
 
 namespace iotape {
 namespace {
-
-constexpr mode_t kTraceMode = 0600;
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -75,16 +73,6 @@ void sleep_for(Nanoseconds duration) {
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
-Result<FileDescriptor> create_result_file(const std::string& path, bool force) {
-  if (path == "-") return FileDescriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
-  FileDescriptor file(::open(path.c_str(), flags, kTraceMode));
-  if (!file && errno == EEXIST)
-    return failure(ErrorCode::kUsage, fmt::format("{} exists; --force overwrites it, -o names another", path));
-  if (!file) return system_failure("creating " + path, errno);
-  return file;
-}
-
 class ReplayRun {
  public:
   ReplayRun(const Terminal& terminal, ReplayOptions options, const SelfRecorderFactory& make_recorder)
@@ -93,7 +81,16 @@ class ReplayRun {
         make_recorder_(make_recorder),
         open_(open_trace_file(options_.trace)) {}
 
+  // A result that was begun is kept: it can be read as far as it got.
   Result<int> run() {
+    auto status = run_passes();
+    if (!status && result_begun_ && options_.result != "-")
+      status.error().message += fmt::format(" ({} holds the replay up to there)", options_.result);
+    return status;
+  }
+
+ private:
+  Result<int> run_passes() {
     IOTAPE_TRY(survey());
     if (options_.dry_run) return rehearse();
     for (std::uint32_t pass = 0; pass < options_.loops; ++pass) {
@@ -103,7 +100,6 @@ class ReplayRun {
     return conclude();
   }
 
- private:
   [[nodiscard]] ReplaySummary summary() const {
     return {options_,           survey_,           roots_,       tree_.summary, &report_,
             facts_.description, facts_.filesystem, facts_.notes, walls_,        options_.result};
@@ -204,7 +200,7 @@ class ReplayRun {
   }
 
   Result<std::unique_ptr<ResultTrace>> create_result(Target& target) {
-    IOTAPE_ASSIGN(auto file, create_result_file(options_.result, options_.force));
+    IOTAPE_ASSIGN(auto file, create_output(options_.result, options_.force));
     std::unique_ptr<SelfRecorder> recorder;
     if (make_recorder_ && target.facts().device) {
       auto made = make_recorder_();
@@ -214,11 +210,15 @@ class ReplayRun {
         fmt::print(terminal_.err, "the result will hold calls only: {}\n", made.error().message);
     }
     ResultOptions result;
+    result.file_name = options_.result;
     result.command = fmt::format("replay {} {} --pace {} --order strict{}", file_name(options_.trace),
                                  options_.target.kind, options_.pace_text, options_.cold ? " --cold" : "");
     result.cold = options_.cold;
     result.notes = notes();
-    return ResultTrace::create(std::move(file), survey_.header, target, result, std::move(recorder));
+    auto trace = ResultTrace::create(std::move(file), survey_.header, target, result, std::move(recorder));
+    result_begun_ = trace.has_value();
+    if (!result_begun_ && std::filesystem::is_regular_file(options_.result)) ::unlink(options_.result.c_str());
+    return trace;
   }
 
   [[nodiscard]] std::vector<std::string> notes() const {
@@ -259,6 +259,7 @@ class ReplayRun {
   ReplayReport report_;
   TargetFacts facts_;
   std::vector<Nanoseconds> walls_;
+  bool result_begun_ = false;
 };
 
 }  // namespace

@@ -98,6 +98,7 @@ Result<std::unique_ptr<ResultTrace>> ResultTrace::create(FileDescriptor file, co
   if (!device) recorder = nullptr;
   if (recorder) IOTAPE_TRY(recorder->start(*device, ProcessId(::getpid())));
   WriterOptions writing;
+  writing.name = options.file_name;
   if (recorder) writing.reorder_window = kDrainDelay;
   IOTAPE_ASSIGN(auto writer, TraceWriter::create(std::move(file),
                                                  make_header(source, target, options, recorder != nullptr), writing));

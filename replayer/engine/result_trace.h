@@ -20,7 +20,8 @@ namespace iotape {
 inline constexpr std::string_view kReplayNote = "replay: ";
 
 struct ResultOptions {
-  std::string command;  // for the history, file names without their directories
+  std::string file_name = "the result";  // what errors call it
+  std::string command;                   // for the history, file names without their directories
   bool cold = false;
   std::vector<std::string> notes;
 };

@@ -75,7 +75,8 @@ TEST(Units, DurationsAndSpeeds) {
   for (const char* bad : {"", "s", "-1s", "1d", "999999999h"}) EXPECT_FALSE(parse_duration(bad)) << bad;
   EXPECT_DOUBLE_EQ(parse_speed("2x").value(), 2.0);
   EXPECT_DOUBLE_EQ(parse_speed("0.5x").value(), 0.5);
-  for (const char* bad : {"", "x", "2", "0x", "-1x", "nanx", "infx"}) EXPECT_FALSE(parse_speed(bad)) << bad;
+  for (const char* bad : {"", "x", "2", "0x", "-1x", "nanx", "infx", "1e-300x", "1e300x", "0.0000001x"})
+    EXPECT_FALSE(parse_speed(bad)) << bad;
 }
 
 TEST(Units, FiguresAreReadable) {
