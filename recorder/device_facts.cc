@@ -147,6 +147,13 @@ std::vector<MountInfo> read_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
+bool has_requests_under_way(DeviceId disk) {
+  std::ifstream file(fmt::format("/sys/dev/block/{}:{}/inflight", disk.major_number(), disk.minor_number()));
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  return file >> reads >> writes && reads + writes != 0;
+}
+
 Result<DeviceId> find_device(const std::string& name) {
   unsigned major_part = 0;
   unsigned minor_part = 0;

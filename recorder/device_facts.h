@@ -17,6 +17,8 @@ namespace iotape {
 [[nodiscard]] std::optional<MountInfo> parse_mount(std::string_view line);
 // nullopt when sysfs has no such block device.
 [[nodiscard]] std::optional<DeviceInfo> read_device(DeviceId device);
+// Whether the kernel counts requests under way on this disk. False also when it does not say. Flushes are not counted.
+[[nodiscard]] bool has_requests_under_way(DeviceId disk);
 // "sda", "/dev/sda" or "8:0".
 Result<DeviceId> find_device(const std::string& name);
 // The kernel's dev_t from userspace's.

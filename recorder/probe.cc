@@ -278,6 +278,13 @@ void Probe::detach() {
   while (!state_->links.empty()) state_->links.pop_back();
 }
 
+void Probe::close_requests() { state_->skeleton->bss->closing = 1; }
+
+bool Probe::any_request_under_way() const {
+  __u64 key = 0;
+  return bpf_map_get_next_key(bpf_map__fd(state_->skeleton->maps.requests), nullptr, &key) == 0;
+}
+
 std::vector<wire_request> Probe::requests_under_way() const {
   std::vector<wire_request> found;
   const int map = bpf_map__fd(state_->skeleton->maps.requests);

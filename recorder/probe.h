@@ -59,6 +59,9 @@ class Probe {
   [[nodiscard]] std::size_t pending() const;
   // Writes a record into the ring for every marked thread's context and descriptors.
   Result<void> snapshot();
+  // From now on no block request begins; those under way go on to their end. Before detach.
+  void close_requests();
+  [[nodiscard]] bool any_request_under_way() const;
   void detach();
   // After detach: writes a record into the ring for every call still under way.
   Result<void> emit_unfinished();

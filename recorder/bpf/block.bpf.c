@@ -394,7 +394,7 @@ static __always_inline bool belongs(struct wire_bio* record, bool traced) {
 }
 
 static __always_inline int queue_bio(struct bio* bio) {
-  if (!bio) return 0;
+  if (!bio || closing) return 0;
   struct gendisk* disk = bio_disk(bio);
   __u32 opf = bio->bi_opf;
   struct task_struct* task = bpf_get_current_task_btf();
@@ -536,6 +536,7 @@ static __always_inline int issue_request(struct request* rq) {
     emit_request(state, 0);
     bpf_map_delete_elem(&requests, &key);
   }
+  if (closing) return 0;
   __u32 disk = disk_number(request_disk(rq));
   if (!is_wanted(disk) && (block_config.listed_only || !carries(rq))) return 0;
   begin_request(key, rq, disk);

@@ -13,6 +13,7 @@
 
 extern const volatile struct wire_config config;
 extern volatile __u64 loss_epoch; /* changed by the user side each time it has read the losses */
+extern volatile __u8 closing;     /* the recording ends: requests under way go on to their end, no new ones begin */
 
 /* A traced task. Its being there is what "traced" means; `call` is the call under way in wire layout. */
 struct task_state {
