@@ -37,35 +37,8 @@ void ChangingWatch::changed(const PathArgument& path) {
   if (const std::string place = place_of(path); !place.empty()) roots_.add(device, parent_of(place));
 }
 
-namespace {
-
-const PathArgument* path_of(const Operation& operation) {
-  if (const auto* open = std::get_if<Open>(&operation)) return &open->path;
-  if (const auto* remove = std::get_if<Unlink>(&operation)) return &remove->path;
-  if (const auto* make = std::get_if<MakeDirectory>(&operation)) return &make->path;
-  if (const auto* stat = std::get_if<StatPath>(&operation)) return &stat->path;
-  return nullptr;
-}
-
-}  // namespace
-
-void ChangingWatch::changed_directory(const Syscall& call) {
-  const ProcessId process = call.thread.process;
-  if (const auto* change = std::get_if<ChangeDirectoryPath>(&call.operation)) {
-    if (std::string place = place_of(change->path); !place.empty()) entered_[process] = std::move(place);
-    return;
-  }
-  const auto entered = entered_.find(process);
-  if (entered == entered_.end()) return;
-  const PathArgument* path = path_of(call.operation);
-  if (path == nullptr || path->directory.number != kAtCurrentDirectory || !path->directory.file.known()) return;
-  directories_.try_emplace(path->directory.file.identity, std::move(entered->second));
-  entered_.erase(entered);
-}
-
 void ChangingWatch::watch(const Syscall& call) {
   if (!call.outcome.ok()) return;
-  changed_directory(call);
   if (const auto* open = std::get_if<Open>(&call.operation)) {
     learn(open->opened, open->path);
     if ((open->flags & (O_CREAT | O_TRUNC)) == 0 || open->opened.kind != FileKind::kRegular) return;
@@ -91,7 +64,7 @@ Result<void> ChangingWatch::append(EventBody body) {
   if (const auto* call = std::get_if<Syscall>(&body)) watch(*call);
   if (const auto* context = std::get_if<ProcessContext>(&body)) {
     const Location& where = context->working_directory;
-    if (where.file.known() && !where.path.empty()) directories_.try_emplace(where.file.identity, where.path);
+    if (where.file.known() && !where.path.empty()) directories_.insert_or_assign(where.file.identity, where.path);
   }
   return next_.append(std::move(body));
 }

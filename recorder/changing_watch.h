@@ -27,15 +27,12 @@ class ChangingWatch final : public RecordingSink {
  private:
   void watch(const Syscall& call);
   void changed(const PathArgument& path);
-  void changed_directory(const Syscall& call);
   void learn(const FileReference& file, const PathArgument& path);
   [[nodiscard]] std::string place_of(const PathArgument& path) const;
 
   RecordingSink& next_;
   ChangingRoots roots_;
   std::unordered_map<FileIdentity, std::string> directories_;
-  // Where a process went by chdir: the identity is known only when its next path is looked up from there.
-  std::unordered_map<ProcessId, std::string> entered_;
 };
 
 }  // namespace iotape

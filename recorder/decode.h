@@ -31,8 +31,10 @@ struct DecodedCall {
 [[nodiscard]] std::optional<FileState> decode_removal(std::span<const std::byte> record);
 
 struct DecodedContext {
-  ProcessStart start;
-  ProcessContext context;  // paths are empty: the kernel side has identities only
+  ProcessStart start;  // to be told for a thread that was found running
+  ProcessContext context;
+  bool found_running = true;
+  bool begins_program = false;
 };
 [[nodiscard]] std::optional<DecodedContext> decode_context(std::span<const std::byte> record);
 

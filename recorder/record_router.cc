@@ -1,11 +1,8 @@
 #include "recorder/record_router.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include "recorder/device_facts.h"
@@ -23,38 +20,7 @@ const PathArgument* made_name(const Operation& operation) {
   return nullptr;
 }
 
-// Empty when the process has ended before it was asked about.
-std::string link_of(const ThreadKey& thread, const char* what) {
-  std::error_code gone;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", thread.process.value, what), gone).string();
-}
-
-constexpr std::size_t kMostDirectories = 4096;
-
 }  // namespace
-
-// A short command may be gone before its context is read. Its directories mostly are those of this program, which
-// started it, or of a process met before.
-std::string RecordRouter::directory_path(const ThreadKey& thread, const char* link, const FileReference& directory) {
-  if (directories_.empty()) learn_own_directories();
-  const std::pair<DeviceId, InodeNumber> key{directory.identity.device, directory.identity.inode};
-  std::string path = link_of(thread, link);
-  if (path.empty()) {
-    const auto known = directories_.find(key);
-    return known == directories_.end() ? std::string{} : known->second;
-  }
-  if (directories_.size() < kMostDirectories) directories_.try_emplace(key, path);
-  return path;
-}
-
-void RecordRouter::learn_own_directories() {
-  std::error_code gone;
-  for (const std::string& path : {std::string("/"), std::filesystem::current_path(gone).string()}) {
-    struct stat state {};
-    if (!path.empty() && ::stat(path.c_str(), &state) == 0)
-      directories_.try_emplace({kernel_device(state.st_dev), InodeNumber(state.st_ino)}, path);
-  }
-}
 
 Result<void> RecordRouter::append_state(FileState state) {
   if (!state.file.known() || state.file.kind == FileKind::kAnonymous || !first_touch_.take(state)) return {};
@@ -131,12 +97,25 @@ Result<void> RecordRouter::route_context(std::span<const std::byte> record) {
   auto decoded = decode_context(record);
   if (!decoded) return ++malformed_, Result<void>{};
   ProcessContext& context = decoded->context;
-  context.working_directory.path = directory_path(context.thread, "cwd", context.working_directory.file);
-  context.root.path = directory_path(context.thread, "root", context.root.file);
+  if (!contexts_.tell(context) && decoded->begins_program) return {};
   IOTAPE_TRY(note_device(context.working_directory.file));
   IOTAPE_TRY(note_device(context.root.file));
-  IOTAPE_TRY(sink_.append(std::move(decoded->start)));
+  if (decoded->found_running) IOTAPE_TRY(sink_.append(std::move(decoded->start)));
   return sink_.append(std::move(context));
+}
+
+Result<void> RecordRouter::route_fork(std::span<const std::byte> record) {
+  auto decoded = decode_fork(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  contexts_.started(*decoded);
+  return sink_.append(std::move(*decoded));
+}
+
+Result<void> RecordRouter::route_exit(std::span<const std::byte> record) {
+  auto decoded = decode_exit(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  contexts_.ended(*decoded);
+  return sink_.append(std::move(*decoded));
 }
 
 Result<void> RecordRouter::route_descriptor(std::span<const std::byte> record) {
@@ -150,20 +129,16 @@ Result<void> RecordRouter::route_descriptor(std::span<const std::byte> record) {
 }
 
 Result<void> RecordRouter::route(std::span<const std::byte> record) {
-  const auto give = [&](auto decoded) -> Result<void> {
-    if (!decoded) return ++malformed_, Result<void>{};
-    return sink_.append(std::move(*decoded));
-  };
   const std::uint16_t kind = record_kind(record);
   switch (kind) {
     case WIRE_CALL:
       return route_call(record);
     case WIRE_FORK:
-      return give(decode_fork(record));
+      return route_fork(record);
     case WIRE_EXEC:
       return route_exec(record);
     case WIRE_EXIT:
-      return give(decode_exit(record));
+      return route_exit(record);
     case WIRE_CONTEXT:
       return route_context(record);
     case WIRE_DESCRIPTOR:

@@ -6,11 +6,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "format/event_sink.h"
@@ -18,6 +15,7 @@
 #include "recorder/call_stacks.h"
 #include "recorder/decode.h"
 #include "recorder/first_touch.h"
+#include "recorder/known_contexts.h"
 #include "recorder/record_handler.h"
 
 namespace iotape {
@@ -45,8 +43,8 @@ class RecordRouter {
   Result<void> name_stacks(Syscall& call);
   Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
-  std::string directory_path(const ThreadKey& thread, const char* link, const FileReference& directory);
-  void learn_own_directories();
+  Result<void> route_fork(std::span<const std::byte> record);
+  Result<void> route_exit(std::span<const std::byte> record);
 
   EventSink& sink_;
   RecordHandler* handler_;
@@ -55,7 +53,7 @@ class RecordRouter {
   DeviceId last_device_;
   std::unordered_set<DeviceId> devices_;
   std::unordered_set<DeviceId> block_devices_;
-  std::map<std::pair<DeviceId, InodeNumber>, std::string> directories_;  // working directories and roots met so far
+  KnownContexts contexts_;
   std::uint64_t calls_ = 0;
   std::uint64_t malformed_ = 0;
 };

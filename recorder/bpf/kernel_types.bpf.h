@@ -55,12 +55,23 @@ struct qstr {
   __u32 len;
   const unsigned char* name;
 };
+struct hlist_bl_node {
+  struct hlist_bl_node** pprev;
+};
 struct dentry {
+  struct hlist_bl_node d_hash; /* pprev NULL: not to be found under its name, which has been removed */
   struct dentry* d_parent;
   struct qstr d_name;
   struct inode* d_inode;
 };
-struct vfsmount;
+struct vfsmount {
+  struct dentry* mnt_root;
+};
+struct mount { /* around every vfsmount */
+  struct mount* mnt_parent;
+  struct dentry* mnt_mountpoint;
+  struct vfsmount mnt;
+};
 struct path {
   struct vfsmount* mnt;
   struct dentry* dentry;
