@@ -71,7 +71,7 @@ void read_xattrs(int file, FileState& state) {
 
 class Walk {
  public:
-  Walk(EventSink& sink, std::uint64_t bound) : sink_(sink), bound_(bound) {}
+  Walk(EventSink& sink, const StopWalking& stop, std::uint64_t bound) : sink_(sink), stop_(stop), bound_(bound) {}
   Result<TreeWalkReport> run(const std::string& top);
 
  private:
@@ -84,7 +84,10 @@ class Walk {
   Result<FileState> look_at(int parent, const std::string& name, const std::string& path) const;
   Result<void> enter(Level& level, const dirent& entry);
 
+  [[nodiscard]] bool must_stop() const;
+
   EventSink& sink_;
+  const StopWalking& stop_;
   std::uint64_t bound_;
   dev_t device_ = 0;
   TreeWalkReport report_;
@@ -145,6 +148,11 @@ Result<void> Walk::enter(Level& level, const dirent& entry) {
   return {};
 }
 
+bool Walk::must_stop() const {
+  constexpr std::uint64_t kAskEvery = 64;
+  return report_.entries >= bound_ || (stop_ && report_.entries % kAskEvery == 0 && stop_());
+}
+
 Result<TreeWalkReport> Walk::run(const std::string& top) {
   std::error_code missing;
   const std::string path = std::filesystem::canonical(top, missing).string();
@@ -166,7 +174,7 @@ Result<TreeWalkReport> Walk::run(const std::string& top) {
     }
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (report_.entries >= bound_) return report_.complete = false, report_;
+    if (must_stop()) return report_.complete = false, report_;
     IOTAPE_TRY(enter(level, *entry));
   }
   return report_;
@@ -174,9 +182,10 @@ Result<TreeWalkReport> Walk::run(const std::string& top) {
 
 }  // namespace
 
-Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink, std::uint64_t bound) {
+Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink, const StopWalking& stop,
+                                     std::uint64_t bound) {
   const IdleInputOutput quietly;
-  return Walk(sink, bound).run(directory);
+  return Walk(sink, stop, bound).run(directory);
 }
 
 }  // namespace iotape
