@@ -361,6 +361,8 @@ std::optional<FileState> decode_removal(Bytes record) {
   if (state.links == 0U) state.links.reset();
   if (const auto name = first_item(record.subspan(sizeof *fixed), WIRE_ITEM_TEXT_A))
     state.name = string_of(name->bytes);
+  if (state.name.starts_with('/')) state.path = std::exchange(state.name, {});
+  if (!state.path.empty() || state.name.empty()) state.parent = {};
   return state;
 }
 

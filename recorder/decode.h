@@ -28,6 +28,7 @@ struct DecodedCall {
 [[nodiscard]] std::optional<ProcessStart> decode_fork(std::span<const std::byte> record);
 [[nodiscard]] std::optional<ProcessExec> decode_exec(std::span<const std::byte> record);
 [[nodiscard]] std::optional<ProcessExit> decode_exit(std::span<const std::byte> record);
+// parent and name as for DecodedCall::found, where the kernel told them.
 [[nodiscard]] std::optional<FileState> decode_removal(std::span<const std::byte> record);
 
 struct DecodedContext {

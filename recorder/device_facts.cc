@@ -2,6 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -145,6 +149,40 @@ std::vector<MountInfo> read_mounts(const std::string& mountinfo) {
     mounts.push_back(std::move(*mount));
   }
   return mounts;
+}
+
+namespace {
+
+std::optional<std::uint64_t> mount_of(int file) {
+  std::ifstream facts(fmt::format("/proc/self/fdinfo/{}", file));
+  for (std::string key; facts >> key;) {
+    std::uint64_t number = 0;
+    if (key == "mnt_id:" && facts >> number) return number;
+  }
+  return std::nullopt;
+}
+
+// The number of a file's tree: the ioctl answers for the first inode of a tree without privileges.
+std::uint64_t subvolume_of(int file) {
+  struct statfs facts {};
+  if (::fstatfs(file, &facts) != 0 || facts.f_type != BTRFS_SUPER_MAGIC) return 0;
+  btrfs_ioctl_ino_lookup_args asked{};
+  asked.objectid = BTRFS_FIRST_FREE_OBJECTID;
+  return ::ioctl(file, BTRFS_IOC_INO_LOOKUP, &asked) == 0 ? asked.treeid : 0;
+}
+
+}  // namespace
+
+std::optional<FilesystemPlace> filesystem_of(int file) {
+  const auto mount = mount_of(file);
+  if (!mount) return std::nullopt;
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    const std::vector<std::string> words = words_of(line);
+    if (words.empty() || words.front() != std::to_string(*mount)) continue;
+    if (const auto facts = parse_mount(line)) return FilesystemPlace{facts->device, subvolume_of(file)};
+  }
+  return std::nullopt;
 }
 
 bool has_requests_under_way(DeviceId disk) {

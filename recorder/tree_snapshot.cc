@@ -16,6 +16,7 @@
 #include <climits>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -81,7 +82,8 @@ class Walk {
     std::string path;
     std::uint64_t position = 0;
   };
-  Result<FileState> look_at(int parent, const std::string& name, const std::string& path) const;
+  Result<FileState> look_at(int parent, const std::string& name, const std::string& path);
+  void identify(FileState& state, dev_t device, const FileDescriptor& file);
   Result<void> enter(Level& level, const dirent& entry);
 
   [[nodiscard]] bool must_stop() const;
@@ -89,12 +91,24 @@ class Walk {
   EventSink& sink_;
   const StopWalking& stop_;
   std::uint64_t bound_;
-  dev_t device_ = 0;
+  DeviceId filesystem_;                           // not left
+  std::map<dev_t, FilesystemPlace> filesystems_;  // by what stat(2) calls them
   TreeWalkReport report_;
   std::vector<Level> levels_;
 };
 
-Result<FileState> Walk::look_at(int parent, const std::string& name, const std::string& path) const {
+// As the kernel side identifies files. A file that cannot be opened is where its directory is.
+void Walk::identify(FileState& state, dev_t device, const FileDescriptor& file) {
+  if (file) state.file.identity.generation = generation_of(file.get());
+  auto known = filesystems_.find(device);
+  if (known == filesystems_.end() && file)
+    if (const auto place = filesystem_of(file.get())) known = filesystems_.emplace(device, *place).first;
+  if (known == filesystems_.end()) return;
+  state.file.identity.device = known->second.device;
+  state.file.identity.subvolume = known->second.subvolume;
+}
+
+Result<FileState> Walk::look_at(int parent, const std::string& name, const std::string& path) {
   struct stat info {};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return system_failure(fmt::format("looking at {}", path), errno);
@@ -115,12 +129,11 @@ Result<FileState> Walk::look_at(int parent, const std::string& name, const std::
   state.modification_time = file_time_nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   state.blocks = static_cast<std::uint64_t>(info.st_blocks);
   if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) state.special_device = kernel_device(info.st_rdev).value;
-  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-    const FileDescriptor file(
-        ::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOATIME));
-    if (file) state.file.identity.generation = generation_of(file.get());
-    if (file) read_xattrs(file.get(), state);
-  }
+  FileDescriptor file;
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+    file.reset(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOATIME));
+  identify(state, info.st_dev, file);
+  if (file) read_xattrs(file.get(), state);
   if (S_ISLNK(info.st_mode)) {
     std::array<char, PATH_MAX> target{};
     const ssize_t length = ::readlinkat(parent, name.c_str(), target.data(), target.size());
@@ -138,7 +151,7 @@ Result<void> Walk::enter(Level& level, const dirent& entry) {
   state->parent = level.file;
   state->directory_position = level.position++;
   const FileReference file = state->file;
-  const bool descend = file.kind == FileKind::kDirectory && file.identity.device == kernel_device(device_);
+  const bool descend = file.kind == FileKind::kDirectory && file.identity.device == filesystem_;
   IOTAPE_TRY(sink_.append(std::move(*state)));
   ++report_.entries;
   if (!descend) return {};
@@ -159,10 +172,10 @@ Result<TreeWalkReport> Walk::run(const std::string& top) {
   struct stat info {};
   if (missing || ::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return failure(ErrorCode::kUsage, fmt::format("--snapshot tree={}: no such directory", top));
-  device_ = info.st_dev;
   IOTAPE_ASSIGN(FileState root, look_at(AT_FDCWD, path, path));
   root.name.clear();
   const FileReference file = root.file;
+  filesystem_ = file.identity.device;
   IOTAPE_TRY(sink_.append(std::move(root)));
   levels_.push_back({Directory(::opendir(path.c_str())), file, path, 0});
   while (!levels_.empty()) {

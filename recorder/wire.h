@@ -155,6 +155,8 @@ struct wire_exit {
 };
 WIRE_ASSERT(sizeof(struct wire_exit) == 32);
 
+/* A file about to be removed, with its name as a tail item: within parent, or as the removing call spells it, from
+ * there. */
 struct wire_file_state {
   struct wire_head head;
   __u64 time;

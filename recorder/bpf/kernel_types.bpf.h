@@ -23,7 +23,14 @@ struct super_block {
   unsigned long s_magic;
 };
 
+struct hlist_node {
+  struct hlist_node* next;
+};
+struct hlist_head {
+  struct hlist_node* first;
+};
 struct inode {
+  struct hlist_head i_dentry; /* its names, linked through dentry::d_u.d_alias */
   unsigned short i_mode;
   unsigned int i_flags;
   kuid_t i_uid;
@@ -63,6 +70,9 @@ struct dentry {
   struct dentry* d_parent;
   struct qstr d_name;
   struct inode* d_inode;
+  union {
+    struct hlist_node d_alias;
+  } d_u;
 };
 struct vfsmount {
   struct dentry* mnt_root;

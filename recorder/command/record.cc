@@ -104,6 +104,7 @@ class RecordRun {
   void summarise(const TraceTotals& totals, Ending ending) const;
   void print_losses(const TraceTotals& totals) const;
   void print_roots() const;
+  void print_unseen_removals() const;
 
   RecordOptions options_;
   Terminal& terminal_;
@@ -111,6 +112,7 @@ class RecordRun {
   std::optional<WorkloadProcess> workload_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<TraceWriter> writer_;
+  std::optional<WriterSink> file_;
   std::optional<ChangingWatch> watch_;
   std::optional<std::int32_t> workload_status_;
   bool begun_ = false;  // the workload runs under the recording
@@ -182,7 +184,7 @@ Result<void> RecordRun::create_writer() {
 
 Result<void> RecordRun::walk_trees() {
   for (const std::string& tree : options_.trees) {
-    IOTAPE_ASSIGN(const TreeWalkReport report, snapshot_tree(tree, *writer_, [] { return pending_end() != 0; }));
+    IOTAPE_ASSIGN(const TreeWalkReport report, snapshot_tree(tree, *watch_, [] { return pending_end() != 0; }));
     if (!terminal_.quiet)
       fmt::print(terminal_.err, "iotape: {} holds {} entries{}\n", tree, format_count(report.entries),
                  report.complete ? "" : "; the walk stopped at its bound");
@@ -262,6 +264,16 @@ void RecordRun::print_roots() const {
     fmt::print(terminal_.err, "iotape: {} changing calls below {}\n", format_count(root.calls), root.path);
 }
 
+void RecordRun::print_unseen_removals() const {
+  const RemovalWatch& removals = watch_->removals();
+  if (removals.unseen() == 0 || !options_.calls || !options_.states) return;
+  fmt::print(terminal_.err,
+             "iotape: {} removed files had a size nobody saw; this would have told:", format_count(removals.unseen()));
+  for (const ChangingRoots::Root& root : removals.directories())
+    fmt::print(terminal_.err, " --snapshot tree={}", root.path);
+  fmt::print(terminal_.err, "\n");
+}
+
 void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   print_losses(totals);
   if (terminal_.quiet) return;
@@ -270,6 +282,7 @@ void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   const char* reason = reason_of(ending);
   if (*reason != '\0') fmt::print(terminal_.err, "iotape: {}\n", reason);
   print_roots();
+  print_unseen_removals();
   fmt::print(terminal_.err, "iotape: {}: {} events ({} calls, {} requests), {}, {:.2f} bytes per event, lost {}\n",
              output_->name(), format_count(totals.written), format_count(totals.syscalls),
              format_count(totals.requests), format_size(bytes), each, format_count(totals.lost()));
@@ -303,6 +316,7 @@ Result<void> RecordRun::finish(Ending ending) {
 
 Result<void> RecordRun::get_ready() {
   IOTAPE_TRY(create_writer());
+  watch_.emplace(file_.emplace(*writer_));
   IOTAPE_TRY(walk_trees());
   if (options_.cold && pending_end() == 0) IOTAPE_TRY(make_caches_cold());
   return {};
@@ -330,8 +344,6 @@ int RecordRun::command_refused(int reason) const {
 Result<int> RecordRun::record(const sigset_t& signals) {
   IOTAPE_TRY(get_ready());
   if (const int signal = pending_end(); signal != 0) return stop_early(signal);
-  WriterSink file(*writer_);
-  watch_.emplace(file);
   IOTAPE_TRY(recording_->begin(*watch_));
   if (auto refused = release_workload(); !refused || *refused != 0) {
     IOTAPE_TRY(recording_->stop());
