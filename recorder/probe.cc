@@ -165,6 +165,11 @@ void Probe::State::configure(const ProbeOptions& options, const TracepointCatalo
   config.fast_storage_test = catalogue.has_member("task_struct", "bpf_storage");
   config.record_user = options.record_user;
   config.user_id = options.user;
+  if (options.cgroup) {
+    config.record_cgroup = 1;
+    config.cgroup = options.cgroup->id;
+    config.cgroup_level = options.cgroup->level;
+  }
   config.exit_has_group_dead = catalogue.arity("sched_process_exit") >= 2;
   fill_call_shapes({const_cast<wire_shape*>(skeleton->rodata->shapes), WIRE_SHAPE_SLOTS});
   const_cast<wire_block_config&>(skeleton->rodata->block_config) = block.config;

@@ -272,9 +272,11 @@ struct wire_config {
   __u8 record_user;       /* only processes of user_id */
   __u32 user_id;
   __u8 exit_has_group_dead; /* sched_process_exit has its second argument (6.18) */
-  __u8 padding[3];
+  __u8 record_cgroup;       /* only processes in this cgroup (version 2) or below it */
+  __u8 cgroup_level;        /* how far below the root; 0: the root itself */
+  __u8 padding;
   __u64 stacks_slower_than; /* take stacks of calls at least this long; 0: no */
-  __u64 reserved;
+  __u64 cgroup;             /* its id, the inode number of its directory */
 };
 WIRE_ASSERT(sizeof(struct wire_config) == 40);
 

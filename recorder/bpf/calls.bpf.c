@@ -5,7 +5,6 @@
 
 #define TS_COMPAT 2U
 #define X32_BIT 0x40000000L
-#define PF_KTHREAD 0x00200000U
 #define NUMBER_CHDIR 80
 #define NUMBER_PIVOT_ROOT 155
 #define NUMBER_CHROOT 161
@@ -263,8 +262,7 @@ static __always_inline void begin_call(struct task_struct* task, struct task_sta
 
 /* With record_all every user process is taken in at its first call. */
 static __noinline struct task_state* adopt(struct task_struct* task) {
-  if ((__u32)task->tgid == config.own_process || (task->flags & PF_KTHREAD)) return NULL;
-  if (config.record_user && task->cred->uid.val != config.user_id) return NULL;
+  if (!is_asked_for(task)) return NULL;
   struct task_state* state = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
   if (!state) {
     count_loss(WIRE_LOSS_TASK_STORAGE);

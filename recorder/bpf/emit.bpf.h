@@ -115,6 +115,15 @@ static __always_inline struct task_state* state_of(struct task_struct* task) {
   return bpf_task_storage_get(&tasks, task, 0, 0);
 }
 
+#define PF_KTHREAD 0x00200000U
+
+/* Whether the current task, which has no state, is one that record_all takes in at its first call. */
+static __always_inline bool is_asked_for(struct task_struct* task) {
+  if (!config.record_all || (task->flags & PF_KTHREAD) || (__u32)task->tgid == config.own_process) return false;
+  if (config.record_user && task->cred->uid.val != config.user_id) return false;
+  return !config.record_cgroup || bpf_get_current_ancestor_cgroup_id(config.cgroup_level) == config.cgroup;
+}
+
 static __always_inline bool is_traced(struct task_struct* task) {
   struct task_state* state = state_of(task);
   return state && state->start.armed;

@@ -87,6 +87,7 @@ class RecordRun {
 
  private:
   Result<ProbeOptions> probe_options() const;
+  [[nodiscard]] std::string subject() const;
   Result<void> start_workload();
   Result<void> follow();
   Result<void> create_writer();
@@ -125,7 +126,10 @@ Result<ProbeOptions> RecordRun::probe_options() const {
   probe.calls = options_.calls;
   probe.block = options_.block;
   probe.states = options_.states && options_.calls;
-  probe.record_all = options_.all;
+  probe.record_all = options_.all || !options_.cgroup.empty();
+  if (!options_.cgroup.empty()) {
+    IOTAPE_ASSIGN(probe.cgroup, find_control_group(options_.cgroup));
+  }
   probe.ring_bytes = options_.ring_bytes;
   probe.arguments = options_.arguments;
   probe.stacks_failed = options_.stacks_failed;
@@ -134,7 +138,7 @@ Result<ProbeOptions> RecordRun::probe_options() const {
     IOTAPE_ASSIGN(const DeviceId device, find_device(name));
     probe.devices.push_back(device);
   }
-  if (options_.all && !options_.user.empty() && options_.command.empty()) {
+  if (probe.record_all && !options_.user.empty() && options_.command.empty()) {
     IOTAPE_ASSIGN(const RunAs who, find_user(options_.user));
     probe.record_user = true;
     probe.user = who.user;
@@ -366,11 +370,15 @@ Result<int> RecordRun::record(const sigset_t& signals) {
   return exit_status(ending);
 }
 
+// What the trace is called after.
+std::string RecordRun::subject() const {
+  if (!options_.command.empty()) return options_.command.front();
+  if (!options_.cgroup.empty()) return "cgroup";
+  return options_.all ? "all" : fmt::format("pid-{}", options_.processes.front());
+}
+
 Result<int> RecordRun::run() {
   IOTAPE_ASSIGN(const ProbeOptions probe, probe_options());
-  const std::string name = options_.command.empty()
-                               ? (options_.all ? "all" : fmt::format("pid-{}", options_.processes.front()))
-                               : options_.command.front();
   const sigset_t signals = block_signals();
   IOTAPE_ASSIGN(recording_, Recording::prepare(probe));
   if (const int signal = pending_end(); signal != 0) return stop_early(signal);
@@ -378,7 +386,7 @@ Result<int> RecordRun::run() {
   IOTAPE_TRY(follow());
   // Last, so that a file under this name has its header at once.
   IOTAPE_ASSIGN(auto output,
-                TraceOutput::open({options_.output, name, options_.force, terminal_.out_is_terminal,
+                TraceOutput::open({options_.output, subject(), options_.force, terminal_.out_is_terminal,
                                    number_from_environment("SUDO_UID"), number_from_environment("SUDO_GID")}));
   output_.emplace(std::move(output));
   auto status = record(signals);

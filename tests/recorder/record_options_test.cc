@@ -118,6 +118,59 @@ TEST(RecordOptionsLive, AllOfOneUserLeavesTheOthersOut) {
   EXPECT_FALSE(content.processes.contains(root.pid()));
 }
 
+class ControlGroupDirectory {
+ public:
+  ControlGroupDirectory() {
+    const std::string mounts = test::run_shell("findmnt -n -o TARGET -t cgroup2 | head -1").out;
+    path_ = mounts.substr(0, mounts.find('\n')) + "/iotape-test-" + std::to_string(::getpid());
+    made_ = ::mkdir(path_.c_str(), 0755) == 0 && ::mkdir((path_ + "/inner").c_str(), 0755) == 0;
+  }
+  ~ControlGroupDirectory() {
+    ::rmdir((path_ + "/inner").c_str());
+    ::rmdir(path_.c_str());
+  }
+  ControlGroupDirectory(const ControlGroupDirectory&) = delete;
+  ControlGroupDirectory& operator=(const ControlGroupDirectory&) = delete;
+  [[nodiscard]] bool made() const { return made_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void take(pid_t process, const std::string& below) const {
+    std::FILE* file = std::fopen((path_ + below + "/cgroup.procs").c_str(), "w");
+    ASSERT_NE(file, nullptr);
+    std::fprintf(file, "%d", process);
+    EXPECT_EQ(std::fclose(file), 0);
+  }
+
+ private:
+  std::string path_;
+  bool made_ = false;
+};
+
+TEST(RecordOptionsLive, AControlGroupIsRecordedWithThoseBelowItAndNobodyElse) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  test::write_file(scratch / "known", "x");
+  const ControlGroupDirectory group;
+  if (!group.made()) GTEST_SKIP() << "no control groups of version 2 can be made here";
+  const Busy outside(scratch.path(), "known", 0);
+  const Busy inside(scratch.path(), "known", 0);
+  const Busy below(scratch.path(), "known", 0);
+  group.take(inside.pid(), "");
+  group.take(below.pid(), "/inner");
+  const std::string name = group.path().substr(group.path().rfind('/'));
+  for (const std::string& spelt : {group.path(), name}) {
+    const std::string trace = scratch / "t.iotape";
+    const auto done = record({"--cgroup", spelt, "-w", "500ms", "--force", "-o", trace});
+    ASSERT_EQ(done.status, 0) << done.err;
+    EXPECT_EQ(content_of(trace).processes, (std::set<std::int32_t>{inside.pid(), below.pid()}));
+  }
+  const auto inner = record({"--cgroup", group.path() + "/inner", "-w", "500ms", "-o", scratch / "inner.iotape"});
+  ASSERT_EQ(inner.status, 0) << inner.err;
+  EXPECT_EQ(content_of(scratch / "inner.iotape").processes, (std::set<std::int32_t>{below.pid()}));
+  EXPECT_EQ(record({"--cgroup", group.path() + "/none", "-w", "1s"}).status, 125);
+  EXPECT_EQ(record({"--cgroup", "/etc", "-w", "1s"}).status, 125);
+  EXPECT_EQ(record({"--cgroup", group.path(), "true"}).status, 125);
+}
+
 TEST(RecordOptions, TheCommandRunsAsTheUserAskedForOrTheCallerOfSudo) {
   IOTAPE_NEEDS_RECORDER();
   const test::ScratchDirectory scratch;
