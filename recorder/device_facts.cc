@@ -185,6 +185,21 @@ std::optional<FilesystemPlace> filesystem_of(int file) {
   return std::nullopt;
 }
 
+std::unordered_map<DeviceId, FilesystemPlace> read_subvolumes() {
+  std::unordered_map<DeviceId, FilesystemPlace> found;
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" - btrfs ") == std::string::npos) continue;
+    const auto mount = parse_mount(line);
+    if (!mount) continue;
+    const FileDescriptor top(::open(mount->mount_point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat facts {};
+    if (!top || ::fstat(top.get(), &facts) != 0) continue;
+    if (const auto place = filesystem_of(top.get())) found.emplace(kernel_device(facts.st_dev), *place);
+  }
+  return found;
+}
+
 bool has_requests_under_way(DeviceId disk) {
   std::ifstream file(fmt::format("/sys/dev/block/{}:{}/inflight", disk.major_number(), disk.minor_number()));
   std::uint64_t reads = 0;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "format/base/result.h"
@@ -24,6 +25,8 @@ struct FilesystemPlace {
   std::uint64_t subvolume = 0;
 };
 [[nodiscard]] std::optional<FilesystemPlace> filesystem_of(int file);
+// By the device stat(2) shows, the mounted subvolumes of every btrfs.
+[[nodiscard]] std::unordered_map<DeviceId, FilesystemPlace> read_subvolumes();
 // Whether the kernel counts requests under way on this disk. False also when it does not say. Flushes are not counted.
 [[nodiscard]] bool has_requests_under_way(DeviceId disk);
 // "sda", "/dev/sda" or "8:0".

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "recorder/device_facts.h"
-
 namespace iotape {
 namespace {
 
@@ -60,6 +58,22 @@ void RecordRouter::note_made(const DecodedCall& decoded) {
   if (const PathArgument* path = made_name(decoded.call.operation)) first_touch_.made_name(*path);
 }
 
+// stat(2) has a device of its own for each subvolume of btrfs. A device that is neither a filesystem's nor a known
+// subvolume's is looked for among the mounts, once.
+void RecordRouter::identify_as_the_kernel_does(FileState& state) {
+  constexpr std::size_t kMostStrangers = 4096;
+  FileIdentity& identity = state.file.identity;
+  if (state.source != StateSource::kStatCall || devices_.contains(identity.device)) return;
+  auto known = subvolumes_.find(identity.device);
+  if (known == subvolumes_.end()) {
+    if (subvolumes_.size() >= kMostStrangers) return;
+    subvolumes_.merge(read_subvolumes());
+    known = subvolumes_.try_emplace(identity.device, FilesystemPlace{identity.device, 0}).first;
+  }
+  identity.device = known->second.device;
+  identity.subvolume = known->second.subvolume;
+}
+
 Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
   auto decoded = decode_call(record);
   if (!decoded) return ++malformed_, Result<void>{};
@@ -68,7 +82,10 @@ Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
   IOTAPE_TRY(note_device(file_reference(file)));
   if (const auto* open = std::get_if<Open>(&decoded->call.operation)) IOTAPE_TRY(note_device(open->opened));
   note_made(*decoded);
-  if (decoded->found) IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  if (decoded->found) {
+    identify_as_the_kernel_does(*decoded->found);
+    IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  }
   IOTAPE_TRY(name_stacks(decoded->call));
   IOTAPE_TRY(sink_.append(std::move(decoded->call)));
   ++calls_;

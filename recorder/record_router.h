@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "format/trace_header.h"
 #include "recorder/call_stacks.h"
 #include "recorder/decode.h"
+#include "recorder/device_facts.h"
 #include "recorder/first_touch.h"
 #include "recorder/known_contexts.h"
 #include "recorder/record_handler.h"
@@ -43,6 +45,7 @@ class RecordRouter {
   Result<void> name_stacks(Syscall& call);
   Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
+  void identify_as_the_kernel_does(FileState& state);
   Result<void> route_fork(std::span<const std::byte> record);
   Result<void> route_exit(std::span<const std::byte> record);
 
@@ -53,6 +56,7 @@ class RecordRouter {
   DeviceId last_device_;
   std::unordered_set<DeviceId> devices_;
   std::unordered_set<DeviceId> block_devices_;
+  std::unordered_map<DeviceId, FilesystemPlace> subvolumes_;  // by what stat(2) calls them
   KnownContexts contexts_;
   std::uint64_t calls_ = 0;
   std::uint64_t malformed_ = 0;

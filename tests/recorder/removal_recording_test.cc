@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "format/trace_reader.h"
@@ -76,6 +78,36 @@ TEST_P(RemovalRecordingLive, RemovedFilesHaveTheirNameDirectoryAndSize) {
       EXPECT_TRUE(state.parent.known() || state.path.starts_with(top)) << state.name;
     }
   EXPECT_THAT(done.err, testing::Not(testing::HasSubstr("nobody saw")));
+}
+
+// On btrfs stat(2) calls the filesystem by another number than the kernel does.
+TEST_P(RemovalRecordingLive, AFileTheRunMadeIsNotTakenForOneFromBefore) {
+  IOTAPE_NEEDS_RECORDER();
+  LoopFilesystem filesystem(GetParam());
+  ASSERT_TRUE(filesystem.mounted());
+  const test::ScratchDirectory scratch;
+  const std::string top = filesystem.mount_point();
+  test::write_file(top + "/old", "12345");
+  const std::string trace = scratch / "t.iotape";
+  const auto done = record(trace, "",
+                           "stat " + top + "/old; cat " + top + "/old; echo x > " + top + "/new; stat " + top +
+                               "/new; cd " + top + "; stat ./new; cat new; ls -l");
+  ASSERT_EQ(done.status, 0) << done.err;
+  auto reader = TraceReader::open(trace);
+  ASSERT_TRUE(reader);
+  std::set<std::pair<std::uint32_t, std::uint64_t>> places;
+  std::set<std::string> told;
+  for (;;) {
+    const auto event = (*reader)->next();
+    if (!event || *event == nullptr) break;
+    const auto* state = std::get_if<FileState>(&(*event)->body);
+    if (state == nullptr || (!state->path.starts_with(top) && state->name.empty())) continue;
+    told.insert(std::filesystem::path(state->path + state->name).filename());
+    if (state->path == top + "/old") places.insert({state->file.identity.device.value, state->file.identity.subvolume});
+  }
+  EXPECT_TRUE(told.contains("old"));
+  EXPECT_FALSE(told.contains("new"));
+  EXPECT_EQ(places.size(), 1U) << "stat and open mean the same file";
 }
 
 TEST_P(RemovalRecordingLive, ASnapshotOfTheTreeIsAboutTheSameFiles) {
