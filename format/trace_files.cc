@@ -12,12 +12,8 @@
 
 namespace iotape {
 Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderOptions options) {
-  if (path == "-") {
-    FileDescriptor input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!input) return system_failure("reading standard input", errno);
-    return TraceReader::open(std::move(input), "standard input", options);
-  }
-  if (const auto foreign = recognise_foreign_file(path))
+  const auto foreign = path == "-" ? std::nullopt : recognise_foreign_file(path);
+  if (foreign)
     return failure(ErrorCode::kUnsupported, fmt::format("{} is {}, no trace of iotape{}{}", path, foreign->what,
                                                         foreign->remedy.empty() ? "" : "; ", foreign->remedy));
   return TraceReader::open(path, options);

@@ -181,10 +181,14 @@ Result<void> TraceWriter::flush() {
   return state_->write_open_block();
 }
 
+Result<void> TraceWriter::flush_everything() {
+  IOTAPE_TRY(state_->settle(Nanoseconds{}));
+  return state_->write_open_block();
+}
+
 Result<void> TraceWriter::finish(TraceTotals totals) {
   State& state = *state_;
-  IOTAPE_TRY(state.settle(Nanoseconds{}));
-  IOTAPE_TRY(state.write_open_block());
+  IOTAPE_TRY(flush_everything());
   totals.syscalls = state.syscalls;
   totals.requests = state.requests;
   totals.written = state.syscalls + state.requests;

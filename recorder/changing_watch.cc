@@ -49,36 +49,33 @@ void ChangingWatch::watch_state(const FileState& state) {
 
 void ChangingWatch::watch_open(const Open& open) {
   learn(open.opened, open.path);
-  const bool may_make = (open.flags & (O_CREAT | O_TRUNC)) != 0;
-  if (!may_make || open.opened.kind != FileKind::kRegular) return;
+  if (open.opened.kind != FileKind::kRegular) return;
   const std::string place = place_of(open.path);
   if (place.empty()) return;
-  roots_.add(open.opened.identity.device, parent_of(place));
+  // The file's own device: the path may lead through a mount point.
+  for_each_changed_path(open, [&](const PathArgument&) { roots_.add(open.opened.identity.device, parent_of(place)); });
+  if ((open.flags & (O_CREAT | O_TRUNC)) == 0) return;
   removals_.known(place);  // made, or emptied: its size from before is no longer what a removal takes away
 }
 
 void ChangingWatch::watch(const Syscall& call) {
   if (!call.outcome.ok()) return;
-  if (const auto* open = std::get_if<Open>(&call.operation)) {
-    watch_open(*open);
-  } else if (const auto* remove = std::get_if<Unlink>(&call.operation)) {
-    changed(remove->path);
+  if (const auto* open = std::get_if<Open>(&call.operation)) return watch_open(*open);
+  for_each_changed_path(call.operation, [this](const PathArgument& path) { changed(path); });
+  watch_names(call);
+}
+
+void ChangingWatch::watch_names(const Syscall& call) {
+  if (const auto* remove = std::get_if<Unlink>(&call.operation)) {
     const bool directory = call.number == kRmdir || (remove->flags & AT_REMOVEDIR) != 0;
     if (!directory) removals_.removed(place_of(remove->path));
-  } else if (const auto* make = std::get_if<MakeDirectory>(&call.operation)) {
-    changed(make->path);
   } else if (const auto* move = std::get_if<Rename>(&call.operation)) {
-    changed(move->from);
-    changed(move->to);
     removals_.moved(place_of(move->from), place_of(move->to));
   } else if (const auto* link = std::get_if<HardLink>(&call.operation)) {
-    changed(link->created);
     removals_.known(place_of(link->created));  // the file itself stays under its other name
   } else if (const auto* symlink = std::get_if<SymbolicLink>(&call.operation)) {
-    changed(symlink->created);
     removals_.known(place_of(symlink->created));
   } else if (const auto* node = std::get_if<MakeNode>(&call.operation)) {
-    changed(node->path);
     removals_.known(place_of(node->path));
   }
 }

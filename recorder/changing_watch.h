@@ -30,6 +30,7 @@ class ChangingWatch final : public RecordingSink {
   void watch(const Syscall& call);
   void changed(const PathArgument& path);
   void watch_open(const Open& open);
+  void watch_names(const Syscall& call);
   void watch_state(const FileState& state);
   void learn(const FileReference& file, const PathArgument& path);
   [[nodiscard]] std::string place_below(const FileReference& directory, const std::string& path) const;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/btrfs.h>
 #include <linux/btrfs_tree.h>
+#include <linux/loop.h>
 #include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -110,6 +111,22 @@ DeviceId device_in(const std::filesystem::path& file) {
   char colon = 0;
   in >> major_part >> colon >> minor_part;
   return DeviceId::of(major_part, minor_part);
+}
+
+// The whole disk that a loop device's image lies on. Asked of the driver: the image's name may be gone, or mean another
+// file here. nullopt where no single disk is (tmpfs, btrfs) or the device node is not ours to open.
+std::optional<DeviceId> disk_of_image(DeviceId loop) {
+  const std::string path = fmt::format("/dev/block/{}:{}", loop.major_number(), loop.minor_number());
+  const FileDescriptor device(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  loop_info64 status{};
+  if (!device || ::ioctl(device.get(), LOOP_GET_STATUS64, &status) != 0 || major(status.lo_device) == 0)
+    return std::nullopt;
+  const std::filesystem::path place =
+      fmt::format("/sys/dev/block/{}:{}", major(status.lo_device), minor(status.lo_device));
+  std::error_code missing;
+  if (std::filesystem::exists(place / "partition", missing))
+    return device_in(std::filesystem::canonical(place, missing).parent_path() / "dev");
+  return kernel_device(status.lo_device);
 }
 
 }  // namespace
@@ -232,6 +249,7 @@ std::optional<DeviceInfo> read_device(DeviceId device) {
   info.start = Sectors(partition ? static_cast<std::int64_t>(number_in(place / "start")) : 0);
   info.size = Sectors(static_cast<std::int64_t>(number_in(place / "size")));
   info.rotational = number_in(disk / "queue/rotational") == 1;
+  if (std::filesystem::exists(disk / "loop", missing)) info.backing = disk_of_image(info.whole_disk);
   return info;
 }
 

@@ -30,15 +30,33 @@ Result<void> RecordRouter::tell_of_device(DeviceId device) {
     if (mount.device != device) continue;
     const DeviceId block = mount.block_device;
     IOTAPE_TRY(sink_.append(std::move(mount)));
-    if (block.value == 0 || !block_devices_.insert(block).second) continue;
-    auto facts = read_device(block);
-    if (!facts) continue;
-    const DeviceId whole = facts->whole_disk;
-    IOTAPE_TRY(sink_.append(std::move(*facts)));
-    if (whole == block || !block_devices_.insert(whole).second) continue;
-    if (auto disk = read_device(whole)) IOTAPE_TRY(sink_.append(std::move(*disk)));
+    if (block.value != 0) IOTAPE_TRY(tell_of_block_device(block));
   }
   return {};
+}
+
+// Of a partition its disk too, of a loop device the disk below it.
+Result<void> RecordRouter::tell_of_block_device(DeviceId device) {
+  std::vector<DeviceId> waiting{device};
+  while (!waiting.empty()) {
+    const DeviceId next = waiting.back();
+    waiting.pop_back();
+    if (!block_devices_.insert(next).second) continue;
+    auto facts = read_device(next);
+    if (!facts) continue;
+    waiting.push_back(facts->whole_disk);
+    if (facts->backing) waiting.push_back(*facts->backing);
+    IOTAPE_TRY(sink_.append(std::move(*facts)));
+  }
+  return {};
+}
+
+Result<void> RecordRouter::DisksFirst::append(EventBody body) {
+  if (const auto* request = std::get_if<BlockRequest>(&body); request != nullptr && request->device != last_) {
+    last_ = request->device;
+    IOTAPE_TRY(router_.tell_of_block_device(last_));
+  }
+  return router_.sink_.append(std::move(body));
 }
 
 Result<void> RecordRouter::note_device(const FileReference& file) {
@@ -166,11 +184,11 @@ Result<void> RecordRouter::route(std::span<const std::byte> record) {
       return append_state(std::move(*state));
     }
     default:
-      if (kind >= WIRE_FIRST_BLOCK_KIND && handler_ != nullptr) return handler_->handle(record, sink_);
+      if (kind >= WIRE_FIRST_BLOCK_KIND && handler_ != nullptr) return handler_->handle(record, disks_first_);
       return ++malformed_, Result<void>{};
   }
 }
 
-Result<void> RecordRouter::finish() { return handler_ == nullptr ? Result<void>{} : handler_->finish(sink_); }
+Result<void> RecordRouter::finish() { return handler_ == nullptr ? Result<void>{} : handler_->finish(disks_first_); }
 
 }  // namespace iotape

@@ -42,6 +42,7 @@ class RecordRouter {
   Result<void> append_state(FileState state);
   Result<void> note_device(const FileReference& file);
   Result<void> tell_of_device(DeviceId device);
+  Result<void> tell_of_block_device(DeviceId device);
   Result<void> name_stacks(Syscall& call);
   Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
@@ -49,7 +50,19 @@ class RecordRouter {
   Result<void> route_fork(std::span<const std::byte> record);
   Result<void> route_exit(std::span<const std::byte> record);
 
+  // Requests name their disk; the trace says what it is called before the first of them.
+  class DisksFirst final : public EventSink {
+   public:
+    explicit DisksFirst(RecordRouter& router) : router_(router) {}
+    Result<void> append(EventBody body) override;
+
+   private:
+    RecordRouter& router_;
+    DeviceId last_;
+  };
+
   EventSink& sink_;
+  DisksFirst disks_first_{*this};
   RecordHandler* handler_;
   CallStacks* stacks_;
   FirstTouch first_touch_;

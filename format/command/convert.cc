@@ -15,7 +15,9 @@
 #include "format/command/selection_options.h"
 #include "format/command/trace_health.h"
 #include "format/event_printer.h"
+#include "format/input_file.h"
 #include "format/json_fields.h"
+#include "format/quoting.h"
 #include "format/selection.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
@@ -132,6 +134,7 @@ Result<int> from_trace(const Terminal& terminal, const ConvertOptions& options, 
     if (selector.judge(event->body) != Selected::kNo) IOTAPE_TRY(to.take(*event));
   }
   IOTAPE_TRY(to.finish(options.selection.empty() ? trace->report() : ReadReport{}));
+  report_unmatched(terminal, "convert", options.input, selector.unmatched());
   return report_health(terminal, "convert", *trace, options.strict);
 }
 
@@ -196,9 +199,7 @@ struct JsonTaker {
 };
 
 Result<int> from_json(const ConvertOptions& options, Destination& to) {
-  FileDescriptor file(options.input == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                           : ::open(options.input.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_failure("opening " + options.input, errno);
+  IOTAPE_ASSIGN(FileDescriptor file, open_input(options.input));
   JsonLines lines(std::move(file));
   ReadReport report;
   bool begun = false;
@@ -289,10 +290,10 @@ int run_convert(CommandCall& call) {
   const auto status = convert(terminal, options, *to);
   if (!status) return report_error(terminal, "convert", status.error());
   if (!terminal.quiet && options.output != "-")
-    fmt::print(terminal.err, "{}: {} calls, {} requests\n", options.output, format_count(to->counts().syscalls),
-               format_count(to->counts().requests));
+    fmt::print(terminal.err, "{}: {} calls, {} requests\n", shell_word(options.output),
+               format_count(to->counts().syscalls), format_count(to->counts().requests));
   if (!terminal.quiet && options.output != "-" && format_of_output(options) == "iotape")
-    fmt::print(terminal.err, "next: iotape seeks {}\n", options.output);
+    fmt::print(terminal.err, "next: iotape seeks {}\n", shell_word(options.output));
   return *status;
 }
 

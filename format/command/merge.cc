@@ -9,6 +9,7 @@
 
 #include "format/base/units.h"
 #include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
 
@@ -176,7 +177,11 @@ int run_merge(CommandCall& call) {
   CLI::App app("Join traces of one machine into one, in the order of time; each keeps a recorder number of its own",
                "iotape merge");
   add_common_options(app, terminal);
-  app.add_option("TRACES", options.inputs, "The traces to join")->required()->expected(2, 1000);
+  app.add_option("TRACE", options.inputs, "The traces to join, two or more")
+      ->required()
+      ->expected(2, 1000)
+      ->type_name("")
+      ->option_text("TRACE TRACE...");
   app.add_option("-o,--output", options.output, "The trace to write")->required();
   app.add_flag("--force", options.force, "Overwrite the output");
   app.add_flag("--strict", options.strict, "Exit 4 when an input is damaged, interrupted or lossy");
@@ -185,8 +190,8 @@ int run_merge(CommandCall& call) {
   const auto counts = merge(terminal, options, sound);
   if (!counts) return report_error(terminal, "merge", counts.error());
   if (!terminal.quiet)
-    fmt::print(terminal.err, "{}: {} calls, {} requests\nnext: iotape info {}\n", options.output,
-               format_count(counts->syscalls), format_count(counts->requests), options.output);
+    fmt::print(terminal.err, "{}: {} calls, {} requests\nnext: iotape info {}\n", shell_word(options.output),
+               format_count(counts->syscalls), format_count(counts->requests), shell_word(options.output));
   return sound ? kExitOk : kExitDamaged;
 }
 

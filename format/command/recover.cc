@@ -7,6 +7,7 @@
 
 #include "format/base/units.h"
 #include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
 
@@ -56,8 +57,8 @@ int run_recover(CommandCall& call) {
   report_health(terminal, "recover", **from, false);
   if (terminal.quiet) return kExitOk;
   fmt::print(terminal.err, "{}: {} calls, {} requests and {} other events saved\nnext: iotape info {}\n",
-             options.output, format_count(counts->syscalls), format_count(counts->requests),
-             format_count(counts->others), options.output);
+             shell_word(options.output), format_count(counts->syscalls), format_count(counts->requests),
+             format_count(counts->others), shell_word(options.output));
   return kExitOk;
 }
 

@@ -15,6 +15,7 @@
 
 #include "format/base/cold_caches.h"
 #include "format/base/units.h"
+#include "format/quoting.h"
 #include "recorder/changing_watch.h"
 #include "recorder/command/record_options.h"
 #include "recorder/device_facts.h"
@@ -287,10 +288,12 @@ void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   if (*reason != '\0') fmt::print(terminal_.err, "iotape: {}\n", reason);
   print_roots();
   print_unseen_removals();
-  fmt::print(terminal_.err, "iotape: {}: {} events ({} calls, {} requests), {}, {:.2f} bytes per event, lost {}\n",
-             output_->name(), format_count(totals.written), format_count(totals.syscalls),
+  fmt::print(terminal_.err,
+             "iotape: {}: {} events ({} calls, {} requests)\niotape: {}, {:.2f} bytes per event, lost {}\n",
+             shell_word(output_->name()), format_count(totals.written), format_count(totals.syscalls),
              format_count(totals.requests), format_size(bytes), each, format_count(totals.lost()));
-  if (!output_->standard_output()) fmt::print(terminal_.err, "iotape: next: iotape info {}\n", output_->name());
+  if (!output_->standard_output())
+    fmt::print(terminal_.err, "iotape: next: iotape info {}\n", shell_word(output_->name()));
 }
 
 // When the trace could not be written the command is still the user's foreground job: its end is waited for,

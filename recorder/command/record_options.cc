@@ -34,7 +34,8 @@ void declare(CLI::App& app, RecordOptions& options, Typed& typed) {
   app.add_option("--layers", typed.layers, "syscalls, block or both (default syscalls,block)");
   app.add_option("--ring-size", typed.ring, "Buffer between kernel and recorder (default 64M)");
   one(app.add_option("--snapshot", typed.snapshots,
-                     "touched: what files were like when first met (default); tree=DIR: walk it first; none"));
+                     "touched: what files were like when first met (default); tree=DIR: walk it first; none\n"
+                     "(but descriptors open before keep their files' sizes: a replay has to open them)"));
   app.add_flag("--cold", options.cold, "Drop the caches before the command starts");
   app.add_option("--args", typed.arguments, "Of programs keep none, the file's name, or all arguments");
   app.add_option("--stacks", typed.stacks, "Keep call stacks of calls that failed, or were slow=1ms");

@@ -13,10 +13,13 @@
 #include <thread>
 
 #include "format/base/units.h"
+#include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/trace_files.h"
 #include "replayer/command/replay_options.h"
 #include "replayer/command/replay_summary.h"
 #include "replayer/engine/result_trace.h"
+#include "replayer/target/channel.h"
 
 namespace iotape {
 namespace {
@@ -79,7 +82,7 @@ class ReplayRun {
       : terminal_(terminal),
         options_(std::move(options)),
         make_recorder_(make_recorder),
-        open_(open_trace_file(options_.trace)) {}
+        open_(select_events(open_trace_file(options_.trace), options_.selection)) {}
 
   // A result that was begun is kept: it can be read as far as it got.
   Result<int> run() {
@@ -108,6 +111,10 @@ class ReplayRun {
   Result<void> survey() {
     IOTAPE_ASSIGN(auto source, open_());
     IOTAPE_ASSIGN(survey_, survey_trace(*source, options_.pace.longest_gap));
+    report_unmatched(terminal_, "replay", options_.trace, source->unmatched());
+    if (survey_.calls == 0 && survey_.unselected > 0)
+      return failure(ErrorCode::kUsage, fmt::format("the selection leaves none of the {} calls of {} to replay",
+                                                    format_count(survey_.unselected), options_.trace));
     if (survey_.calls == 0)
       return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", options_.trace));
     if (options_.strict) IOTAPE_TRY(refuse_damage());
@@ -116,7 +123,17 @@ class ReplayRun {
     if (roots_.all().empty())
       return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
     tree_ = build_initial_tree(survey_, roots_);
-    return {};
+    if (!options_.json) print_unplaced(terminal_, summary());
+    return check_threads();
+  }
+
+  // Found out before anything is made rather than in the middle of the run.
+  Result<void> check_threads() const {
+    if (options_.target.kind == "null" || survey_.most_threads < kThreadSlots) return {};
+    return failure(ErrorCode::kLimit,
+                   fmt::format("{} threads of the trace live at once, a target carries fewer than {}; replay a part "
+                               "with --process or --from and --to",
+                               format_count(survey_.most_threads), format_count(kThreadSlots)));
   }
 
   Result<void> refuse_damage() const {
@@ -143,7 +160,8 @@ class ReplayRun {
     else
       print_dry_run(terminal_, summary());
     if (!terminal_.quiet)
-      fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT\n", options_.trace, options_.target_text);
+      fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT\n", shell_word(options_.trace),
+                 shell_word(options_.target_text));
     return kExitOk;
   }
 
@@ -170,12 +188,15 @@ class ReplayRun {
       IOTAPE_ASSIGN(result, create_result(*target));
     }
     IOTAPE_ASSIGN(auto source, open_());
-    IOTAPE_ASSIGN(report_, run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target,
-                                           engine_options(target->facts().clock), result.get()));
-    IOTAPE_TRY(target->finish(options_.final_sync));
-    walls_.push_back(target->now() - report_.anchor);
+    auto report = run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target,
+                                  engine_options(target->facts().clock), result.get());
+    if (!report && result) static_cast<void>(result->break_off());  // the first failure is the one to tell
+    if (!report) return tl::make_unexpected(std::move(report).error());
+    report_ = std::move(*report);
+    IOTAPE_TRY(target->finish(options_.final_sync && !report_.stopped));
+    walls_.push_back({report_.end - report_.anchor, target->now() - report_.anchor});
     facts_ = target->facts();
-    if (result) IOTAPE_TRY(result->finish(report_, survey_.losses));
+    if (result) IOTAPE_TRY(report_.stopped ? result->break_off() : result->finish(report_, survey_.losses));
     return {};
   }
 
@@ -239,10 +260,11 @@ class ReplayRun {
       print_summary(terminal_, summary());
     if (!terminal_.quiet) {
       if (options_.result.empty())
-        fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT keeps the replay as a trace\n", options_.trace,
-                   options_.target_text);
+        fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT keeps the replay as a trace\n",
+                   shell_word(options_.trace), shell_word(options_.target_text));
       else
-        fmt::print(terminal_.err, "next: iotape compare {} {}\n", options_.trace, options_.result);
+        fmt::print(terminal_.err, "next: iotape compare {} {}\n", shell_word(options_.trace),
+                   shell_word(options_.result));
     }
     if (report_.stopped) return kExitInterrupted;
     return report_.diverged(options_.strict) ? kExitDiverged : kExitOk;
@@ -258,7 +280,7 @@ class ReplayRun {
   BuiltTree tree_;
   ReplayReport report_;
   TargetFacts facts_;
-  std::vector<Nanoseconds> walls_;
+  std::vector<PassTimes> walls_;
   bool result_begun_ = false;
 };
 

@@ -85,7 +85,13 @@ TEST_P(KernelTarget, IsMadePreparedUsedColdAndLeavesNothing) {
                               std::to_string(device.minor_number()) + "' ' /proc/self/mountinfo")
                   .out,
               "0\n");
+    const auto before = driver.target().space_used().value();
+    ASSERT_TRUE(before.has_value());
+    driver.must(thread, SYS_write, write_call(fd, 4 << 20));
     EXPECT_TRUE(driver.target().finish(true).has_value());
+    const auto after = driver.target().space_used().value();
+    ASSERT_TRUE(after.has_value()) << "known when the filesystem is gone";
+    EXPECT_GE(*after, *before + (4 << 20) / 2);
   }
   EXPECT_TRUE(detached_soon(device));
 }
