@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "format/block_names.h"
+#include "format/enum_names.h"
 
 namespace iotape {
 namespace {
@@ -93,8 +93,7 @@ std::string AccessGroups::label_of(const Key& key) const {
     }
     std::string operator()(const FileIdentity& file) const { return groups.files_.name_of(file); }
     std::string operator()(BlockCause cause) const {
-      return groups.by_ == GroupBy::kFile ? fmt::format("({})", block_cause_name(cause))
-                                          : std::string(block_cause_name(cause));
+      return groups.by_ == GroupBy::kFile ? fmt::format("({})", enum_name(cause)) : std::string(enum_name(cause));
     }
     std::string operator()(StackId stack) const {
       const auto frames = groups.stacks_.find(stack);

@@ -39,6 +39,7 @@ class CallStatistics {
   [[nodiscard]] CallFigures of_operations(const std::vector<std::uint32_t>& wire_numbers) const;
   // From the beginning of the first call to the end of the last, ns; 0 without calls.
   [[nodiscard]] std::int64_t wall_time() const { return any_ ? last_ - first_ : 0; }
+  [[nodiscard]] Nanoseconds first() const { return Nanoseconds(first_); }
 
  private:
   std::map<std::uint32_t, CallFigures> calls_;

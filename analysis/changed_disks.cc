@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/trace_walk.h"
-#include "format/block_names.h"
+#include "format/enum_names.h"
 #include "format/trace_files.h"
 #include "format/trace_summary.h"
 
@@ -41,7 +41,7 @@ Result<ChangedDisks> find_changed_disks(const std::string& path, const Selection
   TraceSummary summary;
   constexpr std::uint32_t kOnlyRecorder = 0;  // the disks are the same whoever recorded
   IOTAPE_TRY(walk_trace(path, selection, {true, false},
-                        [&](const EventBody& body, Selected) { summary.add(body, kOnlyRecorder); }));
+                        [&](const Event& event, Selected) { summary.add(event.body, kOnlyRecorder); }));
   return disks_of(summary);
 }
 

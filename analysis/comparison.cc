@@ -100,10 +100,18 @@ std::string Comparison::conclusion() const {
 std::vector<std::string> Comparison::notes() const {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)
-    for (const RunFigures& run : group.runs)
+    for (const RunFigures& run : group.runs) {
+      if (!run.calls.empty()) all.push_back(fmt::format("{}: {}", run.trace, run.calls));
       if (!run.disks.empty())
         all.push_back(fmt::format("{}: requests of {} only, the disk under what was changed; --device names others",
                                   run.trace, run.disks));
+    }
+  const bool synced = std::any_of(groups.begin(), groups.end(),
+                                  [](const RunGroup& group) { return !group.values("synced_time").empty(); });
+  if (synced)
+    all.emplace_back(
+        "wall_time is from the first call's beginning to the last one's end; synced_time goes on until the target was "
+        "synced and let go, which only a replay tells");
   return all;
 }
 
@@ -111,6 +119,8 @@ std::vector<std::string> Comparison::warnings() const {
   std::vector<std::string> all;
   for (const RunGroup& group : groups)
     for (const RunFigures& run : group.runs) {
+      for (const std::string& word : run.condition.unmatched)
+        all.push_back(fmt::format("{}: nothing matches {}", run.trace, word));
       if (!run.condition.complete()) all.push_back(fmt::format("{}: {}", run.trace, run.condition.sentence()));
       if (run.condition.serialised)
         all.push_back(fmt::format("{}: latencies are serialised: one call of several processes at a time", run.trace));

@@ -53,9 +53,9 @@ struct Comparison {
   [[nodiscard]] std::optional<Difference> difference(std::size_t group, std::string_view metric) const;
   // Who won and what cannot be concluded, in one sentence.
   [[nodiscard]] std::string conclusion() const;
-  // Losses, damage and serialised latencies of the inputs, one sentence each.
-  // What was left out of the figures on purpose.
+  // What was left out of the figures on purpose, and what their names mean.
   [[nodiscard]] std::vector<std::string> notes() const;
+  // Losses, damage and serialised latencies of the inputs, one sentence each.
   [[nodiscard]] std::vector<std::string> warnings() const;
 };
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "format/block_names.h"
+#include "format/enum_names.h"
 
 namespace iotape {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,7 @@ namespace {
 using enum MetricUnit;
 constexpr auto kMetrics = std::to_array<Metric>({
     {"wall_time", kNanoseconds, true},
+    {"synced_time", kNanoseconds, true},
     {"system_cpu", kNanoseconds, true},
     {"read_p50", kNanoseconds, true},
     {"read_p99", kNanoseconds, true},
@@ -42,6 +44,8 @@ constexpr auto kMetrics = std::to_array<Metric>({
     {"device_write_bytes", kBytes, true},
     {"flushes", kCount, true},
     {"write_amplification", kRatio, true},
+    {"space_after", kBytes, true},
+    {"space_change", kBytes, true},
     {"seeks", kCount, true},
     {"seek_distance", kSectors, true},
     {"mean_distance", kSectors, true},
@@ -97,13 +101,15 @@ struct Walked {
   SeekAnalysis seeks;
   CallStatistics calls;
   WalkEnd end;
+  const RepeatedCalls* repeated = nullptr;  // only these calls count
 };
 
 Result<void> walk_into(Walked& walked, const std::string& path, const SelectionOptions& selection, WalkNeeds needs) {
-  IOTAPE_ASSIGN(walked.end, walk_trace(path, selection, needs, [&](const EventBody& body, Selected selected) {
-                  const auto* call = std::get_if<Syscall>(&body);
-                  if (call == nullptr && needs.requests) walked.seeks.add(body, selected == Selected::kYes);
-                  if (call != nullptr && selected == Selected::kYes) walked.calls.add(*call);
+  IOTAPE_ASSIGN(walked.end, walk_trace(path, selection, needs, [&](const Event& event, Selected selected) {
+                  const auto* call = std::get_if<Syscall>(&event.body);
+                  if (call == nullptr && needs.requests) walked.seeks.add(event.body, selected == Selected::kYes);
+                  if (call == nullptr || selected != Selected::kYes) return;
+                  if (walked.repeated == nullptr || walked.repeated->contains(event.id)) walked.calls.add(*call);
                 }));
   return {};
 }
@@ -121,19 +127,38 @@ Result<void> walk_layers(Walked& walked, const std::string& path, const Selectio
   return walk_into(walked, path, requests, {false, true});
 }
 
+// What only the end of a replay's trace tells.
+void put_totals(RunFigures& figures, const Walked& walked) {
+  const auto& totals = walked.end.report.totals;
+  if (!totals || walked.end.header.target.empty()) return;
+  if (walked.calls.wall_time() > 0)
+    figures.values["synced_time"] = static_cast<double>((totals->end - walked.calls.first()).value);
+  if (!totals->space_after) return;
+  figures.values["space_after"] = static_cast<double>(*totals->space_after);
+  if (totals->space_before)
+    figures.values["space_change"] =
+        static_cast<double>(*totals->space_after) - static_cast<double>(*totals->space_before);
+}
+
 Result<std::vector<RunFigures>> figures_of_trace(const std::string& path, const SelectionOptions& selection,
-                                                 std::uint64_t threshold) {
+                                                 std::uint64_t threshold, const RepeatedCalls* repeated) {
   ChangedDisks disks;
   if (selection.devices.empty()) {
     IOTAPE_ASSIGN(disks, find_changed_disks(path, selection));
   }
-  Walked walked{SeekAnalysis({StreamOrder::kIssue, threshold, GroupBy::kOperation}), {}, {}};
+  Walked walked{SeekAnalysis({StreamOrder::kIssue, threshold, GroupBy::kOperation}), {}, {}, repeated};
   IOTAPE_TRY(walk_layers(walked, path, selection, selection.devices.empty() ? disks.devices : selection.devices));
   walked.seeks.condition().finish(walked.end.header, walked.end.report);
+  if (!selection.empty()) walked.seeks.condition().unmatched = walked.end.unmatched;
   SeekReport report = walked.seeks.finish(path);
   RunFigures figures = figures_of(walked.calls, report, walked.end.header.has_syscalls || !walked.calls.calls().empty(),
                                   walked.end.header.has_block || report.counts.requests > 0);
   figures.disks = disks.names;
+  if (repeated != nullptr)
+    figures.calls =
+        fmt::format("{} of {} calls, those its replays repeat (left out: {})", format_count(repeated->issued()),
+                    format_count(repeated->calls()), repeated->left_out());
+  put_totals(figures, walked);
   return std::vector<RunFigures>{std::move(figures)};
 }
 
@@ -231,7 +256,7 @@ std::string metric_text(const Metric& metric, double value) {
     case kNanoseconds:
       return format_duration(Nanoseconds(static_cast<std::int64_t>(value)));
     case kBytes:
-      return format_size(static_cast<std::uint64_t>(std::max(value, 0.0)));
+      return (value < 0 ? "-" : "") + format_size(static_cast<std::uint64_t>(std::abs(value)));
     case kCount:
     case kSectors:
       return format_count(static_cast<std::uint64_t>(std::max(value, 0.0) + 0.5));
@@ -270,9 +295,9 @@ RunFigures figures_of(CallStatistics& calls, SeekReport& seeks, bool has_calls, 
 }
 
 Result<std::vector<RunFigures>> read_figures(const std::string& path, const SelectionOptions& selection,
-                                             std::uint64_t threshold) {
+                                             std::uint64_t threshold, const RepeatedCalls* repeated) {
   return path != "-" && looks_like_json(path) ? figures_of_document(path)
-                                              : figures_of_trace(path, selection, threshold);
+                                              : figures_of_trace(path, selection, threshold, repeated);
 }
 
 }  // namespace iotape

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/call_statistics.h"
+#include "analysis/repeated_calls.h"
 #include "analysis/seek_analysis.h"
 #include "format/base/result.h"
 #include "format/selection.h"
@@ -31,15 +32,17 @@ struct RunFigures {
   std::string trace;
   std::map<std::string, double, std::less<>> values;
   TraceCondition condition;
+  std::string calls;  // which calls the figures are of, when they are not of all: those its replays repeat
   std::string disks;  // names of the disks the requests are of, when they are not of all: those under what was changed
 
   [[nodiscard]] std::optional<double> value(std::string_view metric) const;
 };
 
-// Of a trace file, its requests those of the disks that were changed unless the selection names devices; or of an
-// earlier document of `iotape seeks --json` or `iotape compare --json` (which may hold several).
+// Of a trace file, its calls those that `repeated` holds (all without), its requests those of the disks that were
+// changed unless the selection names devices; or of an earlier document of `iotape seeks --json` or `iotape compare
+// --json` (which may hold several).
 Result<std::vector<RunFigures>> read_figures(const std::string& path, const SelectionOptions& selection,
-                                             std::uint64_t threshold);
+                                             std::uint64_t threshold, const RepeatedCalls* repeated = nullptr);
 
 // The parts, for traces in memory.
 RunFigures figures_of(CallStatistics& calls, SeekReport& seeks, bool has_calls, bool has_requests);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "analysis/access_order.h"
 #include "analysis/seek_distance.h"
 #include "analysis/seek_statistics.h"
+#include "analysis/strangers.h"
 #include "analysis/trace_condition.h"
 
 namespace iotape {
@@ -23,8 +25,9 @@ struct SeekOptions {
 
 struct DeviceSeeks {
   DeviceId device;
-  std::string name;                                        // "loop0", or "7:0" when the trace has no name
-  SeekStatistics all;                                      // reads and writes: the head's whole movement
+  std::string holds;   // names of the loop devices whose images lie on it, when their requests are in the report too
+  std::string name;    // "loop0", or "7:0" when the trace has no name
+  SeekStatistics all;  // reads and writes: the head's whole movement
   std::array<SeekStatistics, kAccessClassCount> by_class;  // by AccessClass; distances are to the previous access of
                                                            // any direction, for discards to the previous discard
 };
@@ -38,10 +41,14 @@ struct SeekReport {
   std::string trace;  // as the user named it
   SeekOptions options;
   std::vector<DeviceSeeks> devices;  // by device number
-  SeekStatistics total;              // the sum over devices of `all`; never a distance across devices
-  std::vector<SeekGroup> groups;     // by total distance, largest first; empty for GroupBy::kOperation
+  // The sum over devices of `all`, without those that repeat another's requests (`holds`); never a distance across
+  // devices.
+  SeekStatistics total;
+  std::vector<SeekGroup> groups;  // by total distance, largest first; empty for GroupBy::kOperation
   AccessCounts counts;
-  std::uint64_t devices_left_out = 0;  // accesses of devices beyond kMaximumDevices
+  std::uint64_t devices_left_out = 0;   // accesses of devices beyond kMaximumDevices
+  std::uint64_t stranger_requests = 0;  // of processes that were not recorded; in the figures, as they move the head
+  std::uint64_t stranger_bytes = 0;
   TraceCondition condition;
   // What a reader of the numbers has to know: substituted times, bounds that were reached. One sentence each.
   [[nodiscard]] std::vector<std::string> remarks() const;
@@ -79,6 +86,7 @@ class SeekAnalysis {
   };
   void take(const HeadAccess& access);
   DeviceState* state_of(DeviceId device);
+  [[nodiscard]] std::string images_on(DeviceId disk) const;
   void keep_within_budget();
 
   SeekOptions options_;
@@ -88,6 +96,8 @@ class SeekAnalysis {
   TraceCondition condition_;
   std::unordered_map<DeviceId, DeviceState> devices_;
   std::unordered_map<DeviceId, std::string> names_;
+  std::map<DeviceId, DeviceId> backing_;  // by loop device
+  Strangers strangers_;
   std::vector<SeekStatistics> group_statistics_;
   DeviceState* latest_state_ = nullptr;
   DeviceId latest_device_;

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/seek_text.h"
-#include "format/block_names.h"
+#include "format/enum_names.h"
 
 namespace iotape {
 namespace {
@@ -39,7 +39,7 @@ Json statistics_json(SeekStatistics& s) {
 }
 
 Json device_json(DeviceSeeks& device) {
-  Json json{{"device", device.name}, {"number", device_number_text(device.device)}};
+  Json json{{"device", device.name}, {"number", device_number_text(device.device)}, {"holds", device.holds}};
   Json operations{{"all", statistics_json(device.all)}};
   for (std::size_t i = 0; i < kAccessClassCount; ++i)
     operations[std::string(access_class_name(static_cast<AccessClass>(i)))] = statistics_json(device.by_class[i]);
@@ -58,6 +58,8 @@ Json report_json(SeekReport& report) {
             {"requeues", report.counts.requeues},
             {"other_commands", report.counts.other},
             {"without_time", report.counts.without_time},
+            {"stranger_requests", report.stranger_requests},
+            {"stranger_bytes", report.stranger_bytes},
             {"substituted_times", report.counts.substituted},
             {"reorder_violations", report.counts.violations}};
   json["total"] = statistics_json(report.total);

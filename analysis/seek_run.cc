@@ -14,22 +14,23 @@ Result<SeekReport> analyse_seeks(const std::string& path, const SelectionOptions
   if (options.by == GroupBy::kStack) {
     if (path == "-")
       return failure(ErrorCode::kUsage, "--by stack reads a trace twice, so it needs a file and not a pipe");
-    IOTAPE_TRY(walk_trace(path, {}, {true, false}, [&](const EventBody& body, Selected) { analysis.learn(body); }));
+    IOTAPE_TRY(walk_trace(path, {}, {true, false}, [&](const Event& event, Selected) { analysis.learn(event.body); }));
   }
   IOTAPE_ASSIGN(const WalkEnd end,
-                walk_trace(path, selection, {names_from_calls, true}, [&](const EventBody& body, Selected selected) {
-                  analysis.add(body, selected == Selected::kYes);
+                walk_trace(path, selection, {names_from_calls, true}, [&](const Event& event, Selected selected) {
+                  analysis.add(event.body, selected == Selected::kYes);
                 }));
   analysis.condition().finish(end.header, end.report);
+  analysis.condition().unmatched = end.unmatched;
   return analysis.finish(path == "-" ? "standard input" : path);
 }
 
 int run_stat(const std::string& path, const Terminal& terminal) {
   SeekAnalysis seeks({});
   CallStatistics calls;
-  const auto end = walk_trace(path, {}, {true, true}, [&](const EventBody& body, Selected) {
-    seeks.add(body);
-    if (const auto* call = std::get_if<Syscall>(&body)) calls.add(*call);
+  const auto end = walk_trace(path, {}, {true, true}, [&](const Event& event, Selected) {
+    seeks.add(event.body);
+    if (const auto* call = std::get_if<Syscall>(&event.body)) calls.add(*call);
   });
   if (!end) return report_error(terminal, "stat", end.error());
   seeks.condition().finish(end->header, end->report);

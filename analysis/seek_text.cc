@@ -78,7 +78,8 @@ std::string bin_label(int bin) {
 
 std::string device_text(DeviceSeeks& device, const Terminal& terminal) {
   auto rows = rows_of(device);
-  return paint(terminal, "1", fmt::format("device {}\n", printable(device.name))) +
+  const std::string held = device.holds.empty() ? "" : fmt::format(" (holds the image of {})", printable(device.holds));
+  return paint(terminal, "1", fmt::format("device {}{}\n", printable(device.name), held)) +
          count_table(rows, "operation", terminal.width) + distance_table(rows, terminal.width);
 }
 
@@ -132,16 +133,15 @@ std::string seek_text(SeekReport& report, const Terminal& terminal) {
                               stream_order_name(report.options.order), sectors_text(report.options.threshold)),
                   terminal.width);
   if (report.total.requests == 0 && report.devices.empty()) text += "no block requests that touch sectors\n";
-  for (std::size_t i = 0; i < std::min(report.devices.size(), kDevicesShown); ++i)
-    text += "\n" + device_text(report.devices[i], terminal);
-  if (report.devices.size() > 1) {
-    std::vector<NamedStatistics> total{{"all", &report.total}};
-    text += fmt::format("\nsum of {} devices (no distance is taken across devices)\n", report.devices.size()) +
-            count_table(total, "operation", terminal.width) + distance_table(total, terminal.width);
+  for (std::size_t i = 0; i < std::min(report.devices.size(), kDevicesShown); ++i) {
+    DeviceSeeks& device = report.devices[i];
+    text += "\n" + device_text(device, terminal);
+    if (device.all.distances > 0)
+      text += "\n" + histogram_text(device.all.histogram, report.options.threshold, terminal);
   }
+  if (report.devices.size() > kDevicesShown)
+    text += fmt::format("and {} more devices; --json lists them all\n", report.devices.size() - kDevicesShown);
   if (!report.groups.empty()) text += groups_text(report, terminal);
-  if (report.total.distances > 0)
-    text += "\n" + histogram_text(report.total.histogram, report.options.threshold, terminal);
   for (const std::string& remark : report.remarks()) text += wrapped("note: " + remark, terminal.width);
   return text;
 }

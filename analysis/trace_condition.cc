@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "format/base/units.h"
-#include "format/block_names.h"
+#include "format/enum_names.h"
 
 namespace iotape {
 namespace {
@@ -14,7 +14,7 @@ std::string causes(const LossCounts& losses) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < losses.size(); ++i)
     if (const auto cause = static_cast<LossCause>(i); losses[i] > 0 && counts_as_lost(cause))
-      parts.push_back(fmt::format("{} {}", loss_cause_name(cause), format_count(losses[i])));
+      parts.push_back(fmt::format("{} {}", enum_name(cause), format_count(losses[i])));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -48,6 +48,7 @@ void TraceCondition::finish(const TraceHeader& header, const ReadReport& report)
   lost = std::max(lost, report.lost);
   for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = std::max(losses[i], report.losses[i]);
   missing_hooks = header.missing_hooks;
+  replay = !header.target.empty();
 }
 
 std::string TraceCondition::sentence() const {

@@ -1,15 +1,8 @@
 #include "analysis/trace_walk.h"
 
+#include "format/trace_files.h"
+
 namespace iotape {
-namespace {
-
-Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderOptions options) {
-  if (path != "-") return TraceReader::open(path, options);
-  constexpr int kStandardInput = 0;
-  return TraceReader::open(FileDescriptor(kStandardInput), "standard input", options);
-}
-
-}  // namespace
 
 Result<WalkEnd> walk_trace(const std::string& path, const SelectionOptions& selection, WalkNeeds needs,
                            const EventVisitor& visit) {
@@ -23,9 +16,9 @@ Result<WalkEnd> walk_trace(const std::string& path, const SelectionOptions& sele
   while (true) {
     IOTAPE_ASSIGN(const Event* event, reader->next());
     if (event == nullptr) break;
-    visit(event->body, everything ? Selected::kYes : selector.judge(event->body));
+    visit(*event, everything ? Selected::kYes : selector.judge(event->body));
   }
-  return WalkEnd{reader->header(), reader->report()};
+  return WalkEnd{reader->header(), reader->report(), selector.unmatched()};
 }
 
 }  // namespace iotape

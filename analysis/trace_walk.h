@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "analysis/trace_condition.h"
 #include "format/base/result.h"
@@ -20,9 +21,10 @@ struct WalkNeeds {
 struct WalkEnd {
   TraceHeader header;
   ReadReport report;
+  std::vector<std::string> unmatched;  // selection's words that nothing agreed with
 };
 
-using EventVisitor = std::function<void(const EventBody& body, Selected selected)>;
+using EventVisitor = std::function<void(const Event& event, Selected selected)>;
 
 Result<WalkEnd> walk_trace(const std::string& path, const SelectionOptions& selection, WalkNeeds needs,
                            const EventVisitor& visit);

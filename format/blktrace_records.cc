@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "format/input_file.h"
+
 namespace iotape {
 namespace {
 
@@ -108,12 +110,6 @@ std::vector<std::string> files_of(const std::string& path) {
   return per_cpu_files(given.parent_path(), name);
 }
 
-Result<FileDescriptor> open_file(const std::string& path) {
-  const int fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return system_failure("cannot open " + path, errno);
-  return FileDescriptor(fd);
-}
-
 }  // namespace
 
 BlktraceFile::BlktraceFile(FileDescriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
@@ -181,7 +177,7 @@ Result<std::unique_ptr<BlktraceStream>> BlktraceStream::open(const std::string& 
         fmt::format("no blktrace files at {}: give a file, a prefix NAME of NAME.blktrace.0, or a directory", path));
   auto stream = std::make_unique<BlktraceStream>();
   for (const std::string& one : paths) {
-    IOTAPE_ASSIGN(FileDescriptor file, open_file(one));
+    IOTAPE_ASSIGN(FileDescriptor file, open_input(one));
     stream->files_.push_back(std::make_unique<BlktraceFile>(std::move(file), one));
   }
   for (std::size_t i = 0; i < stream->files_.size(); ++i)

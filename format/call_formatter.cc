@@ -75,7 +75,8 @@ void append_segments(std::string& out, const SegmentLengths& segments) {
   out += ']';
 }
 
-bool creates(std::int64_t flags) { return (flags & (O_CREAT | __O_TMPFILE)) != 0; }
+// O_TMPFILE holds O_DIRECTORY's bit.
+bool creates(std::int64_t flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
 // Fields a form prints besides its own.
 bool covered_by_form(const LayoutPiece& piece, std::string_view field) {

@@ -1,5 +1,7 @@
 #include "format/changing_roots.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <array>
 
@@ -22,7 +24,36 @@ std::string_view without_trailing_slashes(std::string_view path) {
   return path;
 }
 
+// Calls visit(path) for each path whose directory a successful call changed.
+struct ChangedPaths {
+  const std::function<void(const PathArgument&)>& visit;
+
+  void operator()(const Open& op) const {
+    // A terminal or a pipe is written to without anything in its directory changing.
+    if (op.opened.known() && op.opened.kind != FileKind::kRegular) return;
+    if ((op.flags & (O_CREAT | O_TRUNC)) != 0 || (op.flags & O_ACCMODE) != O_RDONLY) visit(op.path);
+  }
+  void operator()(const Rename& op) const { visit(op.from), visit(op.to); }
+  void operator()(const HardLink& op) const { visit(op.created); }
+  void operator()(const SymbolicLink& op) const { visit(op.created); }
+  void operator()(const Unlink& op) const { visit(op.path); }
+  void operator()(const MakeDirectory& op) const { visit(op.path); }
+  void operator()(const MakeNode& op) const { visit(op.path); }
+  void operator()(const TruncatePath& op) const { visit(op.path); }
+  void operator()(const ChangeModePath& op) const { visit(op.path); }
+  void operator()(const ChangeOwnerPath& op) const { visit(op.path); }
+  void operator()(const SetTimes& op) const { visit(op.path); }
+  void operator()(const SetXattrPath& op) const { visit(op.path); }
+  void operator()(const RemoveXattrPath& op) const { visit(op.path); }
+  template <typename Op>
+  void operator()(const Op&) const {}
+};
+
 }  // namespace
+
+void for_each_changed_path(const Operation& operation, const std::function<void(const PathArgument&)>& visit) {
+  std::visit(ChangedPaths{visit}, operation);
+}
 
 void ChangingRoots::add(DeviceId device, std::string_view directory, std::uint64_t calls) {
   if (!directory.starts_with('/')) return;

@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "format/base/strong_id.h"
+#include "format/event.h"
 
 namespace iotape {
 
@@ -34,6 +35,10 @@ class ChangingRoots {
  private:
   std::map<DeviceId, Root> by_device_;
 };
+
+// The paths whose directory a successful call of this operation changes (none for calls by descriptor): what `record`
+// and `info` count.
+void for_each_changed_path(const Operation& operation, const std::function<void(const PathArgument&)>& visit);
 
 // True for filesystems that hold no files of a disk (proc, sysfs, cgroup2, ...): changing calls there make no root.
 [[nodiscard]] bool is_pseudo_filesystem(std::string_view filesystem);

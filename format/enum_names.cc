@@ -1,5 +1,7 @@
 #include "format/enum_names.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 
 namespace iotape {
@@ -11,9 +13,9 @@ constexpr std::array<Names, kFileKindCount> kFileKinds{"unknown", "regular",   "
                                                        "socket",  "character", "block",     "anonymous"};
 constexpr std::array<Names, kTextStateCount> kTextStates{"present", "null", "fault", "truncated", "hidden"};
 constexpr std::array<Names, 4> kInterfaces{"syscall", "io_uring", "aio", "page_fault"};
-constexpr std::array<Names, kSkipReasonCount> kSkipReasons{"issued",         "not_a_file",   "external",
-                                                           "not_replayable", "process_only", "memory_only",
-                                                           "lost_handle",    "refused",      "unresolved_path"};
+constexpr std::array<Names, kSkipReasonCount> kSkipReasons{
+    "issued",      "not_a_file",  "external", "not_replayable",  "process_only",
+    "memory_only", "lost_handle", "refused",  "unresolved_path", "not_selected"};
 constexpr std::array<Names, kBlockOperationCount> kBlockOperations{
     "read",         "write",       "flush",           "discard", "secure_erase",
     "write_zeroes", "zone_append", "zone_management", "driver",  "other"};
@@ -75,6 +77,10 @@ std::span<const std::string_view> names_of(BlockFlag) { return kBlockFlags; }
 std::string_view loss_meaning(LossCause cause) {
   const auto index = static_cast<std::size_t>(cause);
   return index < kLossMeanings.size() ? kLossMeanings[index] : "of a cause this version does not know";
+}
+
+std::string device_number_text(DeviceId device) {
+  return fmt::format("{}:{}", device.major_number(), device.minor_number());
 }
 
 std::string rwbs(BlockOperation operation, std::uint32_t flags) {

@@ -55,6 +55,9 @@ template <NamedEnum E>
 // blkparse's letters: R W D, F before for a preflush, F after for FUA, A readahead, S sync, M metadata.
 [[nodiscard]] std::string rwbs(BlockOperation operation, std::uint32_t flags);
 
+// "8:16": how devices are called that the trace has no name for, and how --device takes them.
+[[nodiscard]] std::string device_number_text(DeviceId device);
+
 // The name of a type of this namespace as written in its header: "MakeDirectory".
 template <typename T>
 [[nodiscard]] constexpr std::string_view type_name() {

@@ -44,8 +44,9 @@ enum class SkipReason : std::uint8_t {
   kLostHandle = 6,      // the descriptor was opened while events were being lost
   kRefused = 7,         // the sandbox's policy: device node, setuid, foreign owner, oversized allocation
   kUnresolvedPath = 8,  // the recorder could not read the path
+  kNotSelected = 9,     // left out by the replay's own --from, --to, --process, --path, --syscall
 };
-inline constexpr int kSkipReasonCount = 9;
+inline constexpr int kSkipReasonCount = 10;
 
 // In a result trace: which recorded call this one repeats and how well it was repeated.
 struct ReplayRecord {
@@ -240,6 +241,8 @@ struct DeviceInfo {
   Sectors start;        // of the partition on its disk
   Sectors size;
   bool rotational = false;
+  // The disk that holds a loop device's image: its requests come to that disk a second time.
+  std::optional<DeviceId> backing{};
   bool operator==(const DeviceInfo&) const = default;
 };
 

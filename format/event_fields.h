@@ -212,6 +212,7 @@ void describe(T& event, V&& visit) {
   visit("start_sector", event.start);
   visit("sectors", event.size);
   visit("rotational", event.rotational);
+  visit("backing", event.backing);
 }
 
 template <ConstOrNot<MountInfo> T, typename V>
@@ -280,6 +281,7 @@ void describe(T& header, V&& visit) {
   visit("memory_bytes", header.memory_bytes);
   visit("kernel", header.kernel);
   visit("target", header.target);
+  visit("source_id", header.source_id);
   visit("source_command", header.source_command);
   visit("missing_hooks", header.missing_hooks);
   visit("history", header.history);
@@ -298,6 +300,8 @@ void describe(T& totals, V&& visit) {
   visit("workload_status", totals.workload_status);
   visit("own_calls", totals.own_calls);
   visit("own_requests", totals.own_requests);
+  visit("space_before", totals.space_before);
+  visit("space_after", totals.space_after);
 }
 
 }  // namespace iotape

@@ -59,16 +59,6 @@ std::string stem_of(std::string_view path) {
   return std::string(has_ending ? path.substr(0, dot) : path);
 }
 
-std::string shell_word(std::string_view path) {
-  const auto plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || "_-./+,:@"sv.find(c) != std::string_view::npos;
-  };
-  if (!path.empty() && std::all_of(path.begin(), path.end(), plain)) return std::string(path);
-  std::string quoted = "'";
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::size_t skip_digits(std::string_view line, std::size_t at) {
   while (at < line.size() && std::isdigit(static_cast<unsigned char>(line[at])) != 0) ++at;
   return at;

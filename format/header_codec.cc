@@ -46,6 +46,7 @@ std::vector<std::uint8_t> encode_header_body(const TraceHeader& header) {
   out.set_kernel(header.kernel);
   out.set_target(header.target);
   out.set_source_command(header.source_command);
+  if (header.source_id) out.set_source_id(header.source_id->data(), header.source_id->size());
   for (const MissingHook& hook : header.missing_hooks) {
     auto* to = out.add_missing_hook();
     to->set_name(hook.name);
@@ -87,6 +88,10 @@ Result<TraceHeader> decode_header_body(std::span<const std::uint8_t> bytes) {
   header.kernel = from.kernel();
   header.target = from.target();
   header.source_command = from.source_command();
+  if (!from.source_id().empty()) {
+    auto& id = header.source_id.emplace();
+    std::copy_n(from.source_id().begin(), std::min(from.source_id().size(), id.size()), id.begin());
+  }
   for (const auto& hook : from.missing_hook()) header.missing_hooks.push_back({hook.name(), hook.reason()});
   for (const auto& entry : from.history()) header.history.push_back({entry.command(), entry.tool_version()});
   return header;
@@ -105,6 +110,8 @@ std::vector<std::uint8_t> encode_totals_body(const TraceTotals& totals) {
   out.set_workload_status(totals.workload_status);
   out.set_own_calls(totals.own_calls);
   out.set_own_requests(totals.own_requests);
+  if (totals.space_before) out.set_space_before(*totals.space_before);
+  if (totals.space_after) out.set_space_after(*totals.space_after);
   return serialised(body);
 }
 
@@ -123,6 +130,8 @@ Result<TraceTotals> decode_totals_body(std::span<const std::uint8_t> bytes) {
   totals.workload_status = from.workload_status();
   totals.own_calls = from.own_calls();
   totals.own_requests = from.own_requests();
+  if (from.has_space_before()) totals.space_before = from.space_before();
+  if (from.has_space_after()) totals.space_after = from.space_after();
   return totals;
 }
 

@@ -1,5 +1,6 @@
 #include "format/name_tracker.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace iotape {
@@ -11,6 +12,21 @@ constexpr std::size_t kMaximumPathBytes = 64U << 20U;
 constexpr std::size_t kMaximumCommands = 1U << 18U;
 // A name is made of its directory's and its own: one that leads to itself would grow with every event.
 constexpr std::size_t kLongestPath = 64U << 10U;
+
+// Without the components that say nothing: "/srv/./a//b/." is "/srv/a/b". ".." is kept: what it means a link decides.
+std::string without_dots(std::string path) {
+  const bool tidy =
+      path.find("/./") == std::string::npos && path.find("//") == std::string::npos && !path.ends_with("/.");
+  if (tidy) return path;
+  std::string kept;
+  for (std::size_t at = 0; at < path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part = std::string_view(path).substr(at, end - at);
+    if (!part.empty() && part != ".") kept.append("/").append(part);
+    at = end + 1;
+  }
+  return kept.empty() ? "/" : kept;
+}
 
 }  // namespace
 
@@ -84,10 +100,10 @@ std::string_view NameTracker::path(const FileReference& file) const {
 }
 
 std::string NameTracker::absolute(const PathArgument& path) const {
-  if (path.absolute()) return path.bytes;
+  if (path.absolute()) return without_dots(path.bytes);
   const std::string_view directory = this->path(path.directory.file);
   if (directory.empty() || path.bytes.empty()) return std::string(directory);
-  return std::string(directory) + (directory.back() == '/' ? "" : "/") + path.bytes;
+  return without_dots(std::string(directory) + (directory.back() == '/' ? "" : "/") + path.bytes);
 }
 
 }  // namespace iotape

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace iotape {
@@ -56,7 +57,34 @@ int hex_value(char digit) {
   return -1;
 }
 
+bool plain_in_a_shell(char c) {
+  constexpr std::string_view kPlain = "_-./+,:@=";
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         kPlain.find(c) != std::string_view::npos;
+}
+
+// UTF-8 without control characters: those of C0, DEL, and of C1 (U+0080 to U+009F).
+bool shows_as_it_is(std::string_view bytes) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    if (byte < kFirstPrintable || byte == kDelete) return false;
+    if (byte == 0xC2 && i + 1 < bytes.size() && static_cast<unsigned char>(bytes[i + 1]) < 0xA0) return false;
+  }
+  return is_utf8(bytes);
+}
+
 }  // namespace
+
+std::string shell_word(std::string_view bytes) {
+  if (!bytes.empty() && std::all_of(bytes.begin(), bytes.end(), plain_in_a_shell)) return std::string(bytes);
+  std::string word;
+  if (!shows_as_it_is(bytes)) {
+    append_c_escaped(word, bytes, "'");
+    return "$'" + word + "'";
+  }
+  for (const char c : bytes) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "'" + word + "'";
+}
 
 void append_c_escaped(std::string& out, std::string_view bytes, std::string_view also_octal) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -17,6 +17,10 @@ void append_json_bytes(std::string& out, std::string_view bytes);
 // One CSV field as RFC 4180 has it: quoted when it holds a comma, a quote or a line break.
 void append_csv_field(std::string& out, std::string_view field);
 
+// A word as a POSIX shell (for names with control bytes: bash or zsh) takes it back: as it is when nothing in it is
+// special, else in quotes. What is shown is printable whatever the bytes.
+[[nodiscard]] std::string shell_word(std::string_view bytes);
+
 // Strict: no overlong forms, no surrogates, nothing above U+10FFFF.
 [[nodiscard]] bool is_utf8(std::string_view bytes);
 

@@ -110,6 +110,7 @@ struct Encoder {
     to->set_start(event.start.value);
     to->set_size(event.size.value);
     to->set_rotational(event.rotational);
+    if (event.backing) to->set_backing(event.backing->value);
   }
   void operator()(const MountInfo& event) const {
     auto* to = out.mutable_mount_info();
@@ -212,8 +213,10 @@ struct Decoder {
     return event;
   }
   [[nodiscard]] DeviceInfo decode(const wire::DeviceInfo& from) const {
-    return {DeviceId(from.device()), DeviceId(from.whole_disk()), from.name(),
-            Sectors(from.start()),   Sectors(from.size()),        from.rotational()};
+    DeviceInfo event{DeviceId(from.device()), DeviceId(from.whole_disk()), from.name(),
+                     Sectors(from.start()),   Sectors(from.size()),        from.rotational()};
+    if (from.has_backing()) event.backing = DeviceId(from.backing());
+    return event;
   }
   [[nodiscard]] MountInfo decode(const wire::MountInfo& from) const {
     MountInfo event;

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "format/block_names.h"
+#include "format/enum_names.h"
+#include "format/quoting.h"
 
 namespace iotape {
 namespace {
@@ -58,26 +59,54 @@ bool Selector::in_time(const EventBody& body) const {
   return (!options_.from || since >= *options_.from) && (!options_.to || since < *options_.to);
 }
 
-bool Selector::wants_device(DeviceId device) const {
-  if (contains(options_.devices, device_number_text(device))) return true;
-  const auto name = device_names_.find(device);
-  return name != device_names_.end() &&
-         (contains(options_.devices, name->second) || contains(options_.devices, "/dev/" + name->second));
+bool Selector::wants_device(DeviceId device) {
+  const auto known = device_names_.find(device);
+  const std::string name = known == device_names_.end() ? std::string() : known->second;
+  const std::string number = device_number_text(device);
+  return matches_any(options_.devices, [&](const std::string& wanted) {
+    return wanted == number || (!name.empty() && (wanted == name || wanted == "/dev/" + name));
+  });
 }
 
-bool Selector::wants_process(ProcessId process) const {
-  if (contains(options_.processes, std::to_string(process.value))) return true;
+bool Selector::wants_process(ProcessId process) {
   const auto command = commands_.find(process);
-  return command != commands_.end() && contains(options_.processes, command->second);
+  return matches_any(options_.processes, [&](const std::string& wanted) {
+    return wanted == std::to_string(process.value) || (command != commands_.end() && wanted == command->second);
+  });
 }
 
-bool Selector::path_matches(std::string_view path) const {
-  return std::any_of(options_.paths.begin(), options_.paths.end(),
-                     [&](const std::string& pattern) { return pattern_matches(pattern, path); });
+bool Selector::path_matches(std::string_view path) {
+  return matches_any(options_.paths, [&](const std::string& pattern) { return pattern_matches(pattern, path); });
+}
+
+// Several values may agree with one event; the first is enough for the answer, but each is noted.
+template <typename Matches>
+bool Selector::matches_any(const std::vector<std::string>& values, Matches matches) {
+  bool any = false;
+  for (const std::string& value : values) {
+    const bool noted = matched_.contains(value);
+    if (any && noted) continue;
+    if (!matches(value)) continue;
+    any = true;
+    if (!noted) matched_.insert(value);
+  }
+  return any;
+}
+
+std::vector<std::string> Selector::unmatched() const {
+  std::vector<std::string> all;
+  const auto look = [&](std::string_view option, const std::vector<std::string>& values) {
+    for (const std::string& value : values)
+      if (!matched_.contains(value)) all.push_back(std::string(option) + " " + shell_word(value));
+  };
+  look("--device", options_.devices);
+  look("--process", options_.processes);
+  look("--path", options_.paths);
+  return all;
 }
 
 // An empty path means its directory descriptor: utimensat(fd, NULL), fstatat(fd, "").
-bool Selector::argument_matches(const PathArgument& path) const {
+bool Selector::argument_matches(const PathArgument& path) {
   if (path.bytes.empty()) return path.directory.file.known() && files_.contains(path.directory.file.identity);
   if (path_matches(path.bytes)) return true;
   const std::string resolved = names_.absolute(path);
@@ -105,14 +134,16 @@ bool Selector::call_touches_path(const Syscall& call) {
 
 bool Selector::wants_call(const Syscall& call) {
   const bool by_path = options_.paths.empty() || call_touches_path(call);
-  return wants_calls_ && by_path && (options_.syscalls.empty() || contains(options_.syscalls, call.number)) &&
-         (options_.processes.empty() || wants_process(call.thread.process));
+  const bool by_process = options_.processes.empty() || wants_process(call.thread.process);
+  return wants_calls_ && by_path && by_process &&
+         (options_.syscalls.empty() || contains(options_.syscalls, call.number));
 }
 
-bool Selector::wants_request(const BlockRequest& request) const {
+bool Selector::wants_request(const BlockRequest& request) {
   if (!wants_requests_) return false;
   if (!options_.operations.empty() && !contains(options_.operations, request.operation)) return false;
-  if (!options_.devices.empty() && !wants_device(request.device) && !wants_device(request.partition)) return false;
+  const bool of_device = options_.devices.empty() || wants_device(request.device) || wants_device(request.partition);
+  if (!of_device) return false;
   const auto any_part = [&](auto&& wanted) { return std::any_of(request.parts.begin(), request.parts.end(), wanted); };
   if (!options_.processes.empty() && !any_part([&](const RequestPart& part) {
         return wants_process(part.submitter.process) || wants_process(part.dirtier.process);

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,6 +50,8 @@ class Selector {
 
   [[nodiscard]] Selected judge(const EventBody& body);
   [[nodiscard]] const SelectionOptions& options() const { return options_; }
+  // After the last event: the values that nothing of the trace agreed with, as typed ("--path /srv").
+  [[nodiscard]] std::vector<std::string> unmatched() const;
 
   // False only when the whole layer is left out, so a reader need not decode it. Names are learned from calls, so a
   // selection by path needs both.
@@ -60,15 +63,18 @@ class Selector {
 
   [[nodiscard]] bool in_time(const EventBody& body) const;
   [[nodiscard]] bool wants_call(const Syscall& call);
-  [[nodiscard]] bool wants_request(const BlockRequest& request) const;
-  [[nodiscard]] bool wants_process(ProcessId process) const;
-  [[nodiscard]] bool wants_device(DeviceId device) const;
-  [[nodiscard]] bool path_matches(std::string_view path) const;
-  [[nodiscard]] bool argument_matches(const PathArgument& path) const;
+  [[nodiscard]] bool wants_request(const BlockRequest& request);
+  [[nodiscard]] bool wants_process(ProcessId process);
+  [[nodiscard]] bool wants_device(DeviceId device);
+  [[nodiscard]] bool path_matches(std::string_view path);
+  [[nodiscard]] bool argument_matches(const PathArgument& path);
   [[nodiscard]] bool call_touches_path(const Syscall& call);
   void learn_file(const FileReference& file);
+  template <typename Matches>
+  bool matches_any(const std::vector<std::string>& values, Matches matches);
 
   SelectionOptions options_;
+  std::set<std::string> matched_;  // of the values of options_
   Nanoseconds beginning_;
   bool wants_calls_;
   bool wants_requests_;

@@ -11,19 +11,9 @@
 #include "format/foreign_file.h"
 
 namespace iotape {
-namespace {
-
-constexpr mode_t kTraceMode = 0600;  // file names are the workload's business
-
-}  // namespace
-
 Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderOptions options) {
-  if (path == "-") {
-    FileDescriptor input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0));
-    if (!input) return system_failure("reading standard input", errno);
-    return TraceReader::open(std::move(input), "standard input", options);
-  }
-  if (const auto foreign = recognise_foreign_file(path))
+  const auto foreign = path == "-" ? std::nullopt : recognise_foreign_file(path);
+  if (foreign)
     return failure(ErrorCode::kUnsupported, fmt::format("{} is {}, no trace of iotape{}{}", path, foreign->what,
                                                         foreign->remedy.empty() ? "" : "; ", foreign->remedy));
   return TraceReader::open(path, options);
@@ -31,24 +21,31 @@ Result<std::unique_ptr<TraceReader>> open_trace(const std::string& path, ReaderO
 
 Result<FileDescriptor> create_output(const std::string& path, bool force) {
   if (path == "-") {
-    FileDescriptor output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    FileDescriptor output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     if (!output) return system_failure("writing to standard output", errno);
     return output;
   }
   FileDescriptor output(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL), kTraceMode));
   if (!output && errno == EEXIST)
-    return failure(ErrorCode::kIo, fmt::format("{} exists already; --force overwrites it", path));
+    return failure(ErrorCode::kUsage, fmt::format("{} exists already; --force overwrites it", path));
   if (!output) return system_failure("creating " + path, errno);
   return output;
 }
 
-Result<std::unique_ptr<TraceWriter>> create_trace(const std::string& path, bool force, TraceHeader header,
-                                                  std::string history) {
-  IOTAPE_ASSIGN(FileDescriptor output, create_output(path, force));
+Result<TraceFile> TraceFile::create(const std::string& path, bool force, TraceHeader header, std::string history) {
+  IOTAPE_ASSIGN(OutputFile file, OutputFile::create(path, force));
+  IOTAPE_ASSIGN(FileDescriptor output, file.descriptor());
   header.history.push_back({std::move(history), IOTAPE_VERSION});
   WriterOptions options;
   options.resolution = header.resolution;
-  return TraceWriter::create(std::move(output), std::move(header), options);
+  options.name = path;
+  IOTAPE_ASSIGN(auto writer, TraceWriter::create(std::move(output), std::move(header), options));
+  return TraceFile(std::move(file), std::move(writer));
+}
+
+Result<void> TraceFile::finish(TraceTotals totals) {
+  IOTAPE_TRY(writer_->finish(std::move(totals)));
+  return file_.commit();
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {

@@ -1,11 +1,15 @@
 // Opening and creating trace files the way every command does it: "-" is standard input or output, a file of another
 // format is named as what it is, nothing is overwritten unless asked.
+//
+// Two ways to create: create_output gives a file that grows under its name and can be read as far as it got (a
+// recording, a replay's trace); TraceFile one that appears when it is complete (copies of traces).
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "format/base/result.h"
+#include "format/output_file.h"
 #include "format/trace_header.h"
 #include "format/trace_reader.h"
 #include "format/trace_writer.h"
@@ -16,10 +20,23 @@ namespace iotape {
 
 // Creates path with mode 0600; fails when it exists unless force. "-" gives a duplicate of standard output.
 [[nodiscard]] Result<FileDescriptor> create_output(const std::string& path, bool force);
-// Adds the command to the header's history and starts a trace in a file of that name. Times keep the header's
-// resolution.
-[[nodiscard]] Result<std::unique_ptr<TraceWriter>> create_trace(const std::string& path, bool force, TraceHeader header,
-                                                                std::string history);
+
+// A trace made from others: whole under its name, or not there.
+class TraceFile {
+ public:
+  // Adds the command to the header's history. Times keep the header's resolution.
+  [[nodiscard]] static Result<TraceFile> create(const std::string& path, bool force, TraceHeader header,
+                                                std::string history);
+  [[nodiscard]] TraceWriter& writer() { return *writer_; }
+  [[nodiscard]] Result<void> finish(TraceTotals totals);
+
+ private:
+  TraceFile(OutputFile file, std::unique_ptr<TraceWriter> writer)
+      : file_(std::move(file)), writer_(std::move(writer)) {}
+
+  OutputFile file_;
+  std::unique_ptr<TraceWriter> writer_;
+};
 
 // Whether two paths lead to one existing file ("-" never does).
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);

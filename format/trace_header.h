@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,10 @@ struct TraceHeader {
   Nanoseconds calibrated_cost;  // what recording one call costs the traced thread
   std::uint32_t cpus = 0;
   std::uint64_t memory_bytes = 0;
-  std::string kernel;          // "6.18", never a host name
-  std::string target;          // result traces: the target, fully resolved
-  std::string source_command;  // the recorded command's own words, by --args
+  std::string kernel;                                     // "6.18", never a host name
+  std::string target;                                     // result traces: the target, fully resolved
+  std::optional<std::array<std::uint8_t, 16>> source_id;  // result traces: trace_id of what was replayed
+  std::string source_command;                             // the recorded command's own words, by --args
   std::vector<MissingHook> missing_hooks;
   std::vector<HistoryEntry> history;
   bool operator==(const TraceHeader&) const = default;
@@ -69,6 +71,9 @@ struct TraceTotals {
   std::int32_t workload_status = 0;  // as wait(2) reports it, -1 when there was no command
   std::uint64_t own_calls = 0;       // the tool's own calls and requests, left out
   std::uint64_t own_requests = 0;
+  // Result traces: bytes in use on the target's filesystem before the first call and after the last sync.
+  std::optional<std::uint64_t> space_before;
+  std::optional<std::uint64_t> space_after;
   bool operator==(const TraceTotals&) const = default;
 
   [[nodiscard]] std::uint64_t lost() const;

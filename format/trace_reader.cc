@@ -11,6 +11,7 @@
 #include "format/block_frame.h"
 #include "format/compression.h"
 #include "format/header_codec.h"
+#include "format/input_file.h"
 
 namespace iotape {
 namespace {
@@ -211,10 +212,8 @@ TraceReader::TraceReader(std::unique_ptr<State> state) : state_(std::move(state)
 TraceReader::~TraceReader() = default;
 
 Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path, ReaderOptions options) {
-  if (path == "-") return open(FileDescriptor(::dup(STDIN_FILENO)), "standard input", options);
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_failure(path, errno);
-  return open(std::move(file), path, options);
+  IOTAPE_ASSIGN(FileDescriptor file, open_input(path));
+  return open(std::move(file), input_name(path), options);
 }
 
 Result<std::unique_ptr<TraceReader>> TraceReader::open(FileDescriptor file, std::string name, ReaderOptions options) {

@@ -1,7 +1,5 @@
 #include "format/trace_summary.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -19,33 +17,6 @@ bool lies_below(std::string_view path, std::string_view directory) {
   if (directory.ends_with('/')) directory.remove_suffix(1);
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
-
-// Calls visit(path) for each path whose directory a successful call changed.
-struct Changes {
-  template <typename Visit>
-  static void each(const Operation& operation, Visit&& visit) {
-    std::visit([&](const auto& op) { of(op, visit); }, operation);
-  }
-
- private:
-  static void of(const Open& op, auto& visit) {
-    if ((op.flags & (O_CREAT | O_TRUNC)) != 0 || (op.flags & O_ACCMODE) != O_RDONLY) visit(op.path);
-  }
-  static void of(const Rename& op, auto& visit) { visit(op.from), visit(op.to); }
-  static void of(const HardLink& op, auto& visit) { visit(op.created); }
-  static void of(const SymbolicLink& op, auto& visit) { visit(op.created); }
-  static void of(const Unlink& op, auto& visit) { visit(op.path); }
-  static void of(const MakeDirectory& op, auto& visit) { visit(op.path); }
-  static void of(const MakeNode& op, auto& visit) { visit(op.path); }
-  static void of(const TruncatePath& op, auto& visit) { visit(op.path); }
-  static void of(const ChangeModePath& op, auto& visit) { visit(op.path); }
-  static void of(const ChangeOwnerPath& op, auto& visit) { visit(op.path); }
-  static void of(const SetTimes& op, auto& visit) { visit(op.path); }
-  static void of(const SetXattrPath& op, auto& visit) { visit(op.path); }
-  static void of(const RemoveXattrPath& op, auto& visit) { visit(op.path); }
-  template <typename Op>
-  static void of(const Op&, auto&) {}
-};
 
 }  // namespace
 
@@ -83,7 +54,7 @@ struct TraceSummary::Adder {
     owner.time += call.duration;
     if (owner.command.empty()) owner.command = to.names_.command(call.thread);
     if (call.outcome.ok() && !call.unfinished)
-      Changes::each(call.operation, [&](const PathArgument& path) { to.add_change(path); });
+      for_each_changed_path(call.operation, [&](const PathArgument& path) { to.add_change(path); });
     if (!call.replay) return;
     ++to.skipped[call.replay->skipped];
     if (call.replay->skipped == SkipReason::kIssued && call.replay->expected.error_number != call.outcome.error_number)

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <vector>
 
+#include "format/base/write_all.h"
 #include "format/block_encoder.h"
 #include "format/block_frame.h"
 #include "format/compression.h"
@@ -24,16 +24,6 @@ struct PendingEvent {
   std::uint32_t recorder = 0;
   EventBody body;
 };
-
-Result<void> write_all(int fd, std::span<const std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_failure("writing the trace", errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
-  return {};
-}
 
 // Events without a time of their own stay where they came, next to the one before them.
 bool has_time(const EventBody& body) {
@@ -60,7 +50,7 @@ struct TraceWriter::State {
   std::uint64_t disordered = 0;
 
   State(FileDescriptor f, WriterOptions o)
-      : file(std::move(f)), options(o), encoder(o.resolution), compressor(o.zstd_level) {}
+      : file(std::move(f)), options(std::move(o)), encoder(options.resolution), compressor(options.zstd_level) {}
 
   Result<void> append(std::uint32_t recorder, EventBody&& body) {
     const Nanoseconds time = has_time(body) ? event_time(body) : newest;
@@ -150,7 +140,8 @@ struct TraceWriter::State {
     frame.payload_checksum = block_checksum(payload);
     const BlockHeaderBytes header = encode_block_frame(frame);
     std::copy(header.begin(), header.end(), block.begin());
-    IOTAPE_TRY(write_all(file.get(), block));
+    const std::string_view text(reinterpret_cast<const char*>(block.data()), block.size());
+    IOTAPE_TRY(write_all(file.get(), text, "writing " + options.name));
     bytes += block.size();
     ++next.sequence;
     next.first_event += frame.events;
@@ -167,7 +158,7 @@ Result<std::unique_ptr<TraceWriter>> TraceWriter::create(FileDescriptor file, Tr
   if (options.resolution.value <= 0) return failure(ErrorCode::kUsage, "the time resolution must be positive");
   header.format_version = kFormatVersion;
   header.resolution = options.resolution;
-  auto state = std::make_unique<State>(std::move(file), options);
+  auto state = std::make_unique<State>(std::move(file), std::move(options));
   BlockFrame frame = state->next;
   frame.kind = BlockKind::kHeader;
   IOTAPE_TRY(state->write_block(frame, encode_header_body(header)));
@@ -190,10 +181,14 @@ Result<void> TraceWriter::flush() {
   return state_->write_open_block();
 }
 
+Result<void> TraceWriter::flush_everything() {
+  IOTAPE_TRY(state_->settle(Nanoseconds{}));
+  return state_->write_open_block();
+}
+
 Result<void> TraceWriter::finish(TraceTotals totals) {
   State& state = *state_;
-  IOTAPE_TRY(state.settle(Nanoseconds{}));
-  IOTAPE_TRY(state.write_open_block());
+  IOTAPE_TRY(flush_everything());
   totals.syscalls = state.syscalls;
   totals.requests = state.requests;
   totals.written = state.syscalls + state.requests;

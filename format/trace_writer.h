@@ -25,6 +25,7 @@ struct WriterOptions {
   // between); what comes later still is counted by TraceWriter::disordered and written where it came. 0: they come in
   // order.
   Nanoseconds reorder_window{0};
+  std::string name = "the trace";  // what errors call the file
 };
 
 class TraceWriter final : public EventSink {
@@ -44,6 +45,9 @@ class TraceWriter final : public EventSink {
   // Writes everything older than the reorder window as a block, even a small one. For recorders: at least once a
   // second.
   Result<void> flush();
+  // The same with what is inside the window too: the last thing before a file is left without its closing block, which
+  // then reads as interrupted and has all that was appended.
+  Result<void> flush_everything();
 
   // Writes what is left and the closing block. totals.written, syscalls and requests are filled in by the writer.
   // Without finish() a file reads as "interrupted".

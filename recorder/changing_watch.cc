@@ -8,6 +8,7 @@
 namespace iotape {
 namespace {
 
+constexpr std::uint16_t kRmdir = 84;
 constexpr std::size_t kMaximumDirectories = 200'000;
 
 std::string parent_of(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
@@ -17,11 +18,14 @@ std::string parent_of(const std::string& path) { return std::filesystem::path(pa
 // The absolute path as far as the directories met so far tell; empty when they do not. ".." is resolved by name, which
 // a symbolic link can belie: good enough for a hint.
 std::string ChangingWatch::place_of(const PathArgument& path) const {
-  if (path.state != TextState::kPresent) return {};
-  if (path.absolute()) return std::filesystem::path(path.bytes).lexically_normal().string();
-  const auto from = directories_.find(path.directory.file.identity);
-  if (from == directories_.end() || !path.directory.file.known()) return {};
-  return (std::filesystem::path(from->second) / path.bytes).lexically_normal().string();
+  return path.state == TextState::kPresent ? place_below(path.directory.file, path.bytes) : std::string{};
+}
+
+std::string ChangingWatch::place_below(const FileReference& directory, const std::string& path) const {
+  if (path.starts_with('/')) return std::filesystem::path(path).lexically_normal().string();
+  const auto from = directories_.find(directory.identity);
+  if (from == directories_.end() || !directory.known()) return {};
+  return (std::filesystem::path(from->second) / path).lexically_normal().string();
 }
 
 void ChangingWatch::learn(const FileReference& file, const PathArgument& path) {
@@ -37,61 +41,52 @@ void ChangingWatch::changed(const PathArgument& path) {
   if (const std::string place = place_of(path); !place.empty()) roots_.add(device, parent_of(place));
 }
 
-namespace {
-
-const PathArgument* path_of(const Operation& operation) {
-  if (const auto* open = std::get_if<Open>(&operation)) return &open->path;
-  if (const auto* remove = std::get_if<Unlink>(&operation)) return &remove->path;
-  if (const auto* make = std::get_if<MakeDirectory>(&operation)) return &make->path;
-  if (const auto* stat = std::get_if<StatPath>(&operation)) return &stat->path;
-  return nullptr;
+void ChangingWatch::watch_state(const FileState& state) {
+  if (!state.size || state.file.kind == FileKind::kDirectory) return;
+  if (!state.path.empty()) return removals_.known(state.path);
+  if (!state.name.empty()) removals_.known(place_below(state.parent, state.name));
 }
 
-}  // namespace
-
-void ChangingWatch::changed_directory(const Syscall& call) {
-  const ProcessId process = call.thread.process;
-  if (const auto* change = std::get_if<ChangeDirectoryPath>(&call.operation)) {
-    if (std::string place = place_of(change->path); !place.empty()) entered_[process] = std::move(place);
-    return;
-  }
-  const auto entered = entered_.find(process);
-  if (entered == entered_.end()) return;
-  const PathArgument* path = path_of(call.operation);
-  if (path == nullptr || path->directory.number != kAtCurrentDirectory || !path->directory.file.known()) return;
-  directories_.try_emplace(path->directory.file.identity, std::move(entered->second));
-  entered_.erase(entered);
+void ChangingWatch::watch_open(const Open& open) {
+  learn(open.opened, open.path);
+  if (open.opened.kind != FileKind::kRegular) return;
+  const std::string place = place_of(open.path);
+  if (place.empty()) return;
+  // The file's own device: the path may lead through a mount point.
+  for_each_changed_path(open, [&](const PathArgument&) { roots_.add(open.opened.identity.device, parent_of(place)); });
+  if ((open.flags & (O_CREAT | O_TRUNC)) == 0) return;
+  removals_.known(place);  // made, or emptied: its size from before is no longer what a removal takes away
 }
 
 void ChangingWatch::watch(const Syscall& call) {
   if (!call.outcome.ok()) return;
-  changed_directory(call);
-  if (const auto* open = std::get_if<Open>(&call.operation)) {
-    learn(open->opened, open->path);
-    if ((open->flags & (O_CREAT | O_TRUNC)) == 0 || open->opened.kind != FileKind::kRegular) return;
-    if (const std::string place = place_of(open->path); !place.empty())
-      roots_.add(open->opened.identity.device, parent_of(place));
-  } else if (const auto* remove = std::get_if<Unlink>(&call.operation)) {
-    changed(remove->path);
-  } else if (const auto* make = std::get_if<MakeDirectory>(&call.operation)) {
-    changed(make->path);
+  if (const auto* open = std::get_if<Open>(&call.operation)) return watch_open(*open);
+  for_each_changed_path(call.operation, [this](const PathArgument& path) { changed(path); });
+  watch_names(call);
+}
+
+void ChangingWatch::watch_names(const Syscall& call) {
+  if (const auto* remove = std::get_if<Unlink>(&call.operation)) {
+    const bool directory = call.number == kRmdir || (remove->flags & AT_REMOVEDIR) != 0;
+    if (!directory) removals_.removed(place_of(remove->path));
   } else if (const auto* move = std::get_if<Rename>(&call.operation)) {
-    changed(move->from);
-    changed(move->to);
+    removals_.moved(place_of(move->from), place_of(move->to));
   } else if (const auto* link = std::get_if<HardLink>(&call.operation)) {
-    changed(link->created);
+    removals_.known(place_of(link->created));  // the file itself stays under its other name
   } else if (const auto* symlink = std::get_if<SymbolicLink>(&call.operation)) {
-    changed(symlink->created);
+    removals_.known(place_of(symlink->created));
   } else if (const auto* node = std::get_if<MakeNode>(&call.operation)) {
-    changed(node->path);
+    removals_.known(place_of(node->path));
   }
 }
 
 Result<void> ChangingWatch::append(EventBody body) {
   if (const auto* call = std::get_if<Syscall>(&body)) watch(*call);
+  if (const auto* state = std::get_if<FileState>(&body)) watch_state(*state);
+  if (const auto* mount = std::get_if<MountInfo>(&body)) removals_.mounted(*mount);
   if (const auto* context = std::get_if<ProcessContext>(&body)) {
     const Location& where = context->working_directory;
-    if (where.file.known() && !where.path.empty()) directories_.try_emplace(where.file.identity, where.path);
+    if (where.file.known() && !where.path.empty()) directories_.insert_or_assign(where.file.identity, where.path);
   }
   return next_.append(std::move(body));
 }

@@ -1,5 +1,5 @@
 // Passes a recording's events on and notes where its changing calls went, so that `record` can name the directory a
-// replay would take as its root.
+// replay would take as its root, and the files that were removed without anything being known of them.
 //
 // Paths are followed by identity: a directory is known by the path it was opened or reached under. Calls whose place
 // cannot be told this cheaply are left out; the replayer resolves them all.
@@ -11,6 +11,7 @@
 
 #include "format/changing_roots.h"
 #include "recorder/recording_sink.h"
+#include "recorder/removal_watch.h"
 
 namespace iotape {
 
@@ -23,19 +24,22 @@ class ChangingWatch final : public RecordingSink {
 
   // Once the recording has stopped.
   [[nodiscard]] std::vector<ChangingRoots::Root> roots() const { return roots_.roots(); }
+  [[nodiscard]] const RemovalWatch& removals() const { return removals_; }
 
  private:
   void watch(const Syscall& call);
   void changed(const PathArgument& path);
-  void changed_directory(const Syscall& call);
+  void watch_open(const Open& open);
+  void watch_names(const Syscall& call);
+  void watch_state(const FileState& state);
   void learn(const FileReference& file, const PathArgument& path);
+  [[nodiscard]] std::string place_below(const FileReference& directory, const std::string& path) const;
   [[nodiscard]] std::string place_of(const PathArgument& path) const;
 
   RecordingSink& next_;
   ChangingRoots roots_;
+  RemovalWatch removals_;
   std::unordered_map<FileIdentity, std::string> directories_;
-  // Where a process went by chdir: the identity is known only when its next path is looked up from there.
-  std::unordered_map<ProcessId, std::string> entered_;
 };
 
 }  // namespace iotape

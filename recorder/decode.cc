@@ -264,6 +264,14 @@ std::optional<Item> first_item(Bytes rest, std::uint8_t type) {
   return std::nullopt;
 }
 
+// Empty when it is not there or was too long.
+std::string place_in(Bytes items, std::uint8_t type) {
+  const auto item = first_item(items, type);
+  if (!item || item->head.state != WIRE_TEXT_PRESENT) return {};
+  std::string path = string_of(item->bytes);
+  return path.starts_with('/') ? path : std::string{};
+}
+
 std::vector<std::string> split_words(Bytes bytes) {
   std::vector<std::string> words;
   const std::string all = string_of(bytes);
@@ -353,6 +361,8 @@ std::optional<FileState> decode_removal(Bytes record) {
   if (state.links == 0U) state.links.reset();
   if (const auto name = first_item(record.subspan(sizeof *fixed), WIRE_ITEM_TEXT_A))
     state.name = string_of(name->bytes);
+  if (state.name.starts_with('/')) state.path = std::exchange(state.name, {});
+  if (!state.path.empty() || state.name.empty()) state.parent = {};
   return state;
 }
 
@@ -371,6 +381,13 @@ std::optional<DecodedContext> decode_context(Bytes record) {
   context.thread = decoded.start.thread;
   context.working_directory.file = file_reference(fixed->working_directory);
   context.root.file = file_reference(fixed->root);
+  const Bytes items = record.subspan(sizeof *fixed);
+  context.working_directory.path = place_in(items, WIRE_ITEM_TEXT_A);
+  context.working_directory.deleted = fixed->working_removed != 0;
+  context.root.path = place_in(items, WIRE_ITEM_TEXT_B);
+  context.root.deleted = fixed->root_removed != 0;
+  decoded.found_running = fixed->reason == WIRE_CONTEXT_FOUND;
+  decoded.begins_program = fixed->reason == WIRE_CONTEXT_PROGRAM;
   context.umask = fixed->umask;
   context.user = fixed->user;
   context.group = fixed->group;

@@ -28,11 +28,14 @@ struct DecodedCall {
 [[nodiscard]] std::optional<ProcessStart> decode_fork(std::span<const std::byte> record);
 [[nodiscard]] std::optional<ProcessExec> decode_exec(std::span<const std::byte> record);
 [[nodiscard]] std::optional<ProcessExit> decode_exit(std::span<const std::byte> record);
+// parent and name as for DecodedCall::found, where the kernel told them.
 [[nodiscard]] std::optional<FileState> decode_removal(std::span<const std::byte> record);
 
 struct DecodedContext {
-  ProcessStart start;
-  ProcessContext context;  // paths are empty: the kernel side has identities only
+  ProcessStart start;  // to be told for a thread that was found running
+  ProcessContext context;
+  bool found_running = true;
+  bool begins_program = false;
 };
 [[nodiscard]] std::optional<DecodedContext> decode_context(std::span<const std::byte> record);
 

@@ -2,6 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <linux/loop.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -108,6 +113,22 @@ DeviceId device_in(const std::filesystem::path& file) {
   return DeviceId::of(major_part, minor_part);
 }
 
+// The whole disk that a loop device's image lies on. Asked of the driver: the image's name may be gone, or mean another
+// file here. nullopt where no single disk is (tmpfs, btrfs) or the device node is not ours to open.
+std::optional<DeviceId> disk_of_image(DeviceId loop) {
+  const std::string path = fmt::format("/dev/block/{}:{}", loop.major_number(), loop.minor_number());
+  const FileDescriptor device(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  loop_info64 status{};
+  if (!device || ::ioctl(device.get(), LOOP_GET_STATUS64, &status) != 0 || major(status.lo_device) == 0)
+    return std::nullopt;
+  const std::filesystem::path place =
+      fmt::format("/sys/dev/block/{}:{}", major(status.lo_device), minor(status.lo_device));
+  std::error_code missing;
+  if (std::filesystem::exists(place / "partition", missing))
+    return device_in(std::filesystem::canonical(place, missing).parent_path() / "dev");
+  return kernel_device(status.lo_device);
+}
+
 }  // namespace
 
 DeviceId kernel_device(std::uint64_t user_device) { return DeviceId::of(major(user_device), minor(user_device)); }
@@ -147,6 +168,62 @@ std::vector<MountInfo> read_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
+namespace {
+
+std::optional<std::uint64_t> mount_of(int file) {
+  std::ifstream facts(fmt::format("/proc/self/fdinfo/{}", file));
+  for (std::string key; facts >> key;) {
+    std::uint64_t number = 0;
+    if (key == "mnt_id:" && facts >> number) return number;
+  }
+  return std::nullopt;
+}
+
+// The number of a file's tree: the ioctl answers for the first inode of a tree without privileges.
+std::uint64_t subvolume_of(int file) {
+  struct statfs facts {};
+  if (::fstatfs(file, &facts) != 0 || facts.f_type != BTRFS_SUPER_MAGIC) return 0;
+  btrfs_ioctl_ino_lookup_args asked{};
+  asked.objectid = BTRFS_FIRST_FREE_OBJECTID;
+  return ::ioctl(file, BTRFS_IOC_INO_LOOKUP, &asked) == 0 ? asked.treeid : 0;
+}
+
+}  // namespace
+
+std::optional<FilesystemPlace> filesystem_of(int file) {
+  const auto mount = mount_of(file);
+  if (!mount) return std::nullopt;
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    const std::vector<std::string> words = words_of(line);
+    if (words.empty() || words.front() != std::to_string(*mount)) continue;
+    if (const auto facts = parse_mount(line)) return FilesystemPlace{facts->device, subvolume_of(file)};
+  }
+  return std::nullopt;
+}
+
+std::unordered_map<DeviceId, FilesystemPlace> read_subvolumes() {
+  std::unordered_map<DeviceId, FilesystemPlace> found;
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    if (line.find(" - btrfs ") == std::string::npos) continue;
+    const auto mount = parse_mount(line);
+    if (!mount) continue;
+    const FileDescriptor top(::open(mount->mount_point.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat facts {};
+    if (!top || ::fstat(top.get(), &facts) != 0) continue;
+    if (const auto place = filesystem_of(top.get())) found.emplace(kernel_device(facts.st_dev), *place);
+  }
+  return found;
+}
+
+bool has_requests_under_way(DeviceId disk) {
+  std::ifstream file(fmt::format("/sys/dev/block/{}:{}/inflight", disk.major_number(), disk.minor_number()));
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  return file >> reads >> writes && reads + writes != 0;
+}
+
 Result<DeviceId> find_device(const std::string& name) {
   unsigned major_part = 0;
   unsigned minor_part = 0;
@@ -172,6 +249,7 @@ std::optional<DeviceInfo> read_device(DeviceId device) {
   info.start = Sectors(partition ? static_cast<std::int64_t>(number_in(place / "start")) : 0);
   info.size = Sectors(static_cast<std::int64_t>(number_in(place / "size")));
   info.rotational = number_in(disk / "queue/rotational") == 1;
+  if (std::filesystem::exists(disk / "loop", missing)) info.backing = disk_of_image(info.whole_disk);
   return info;
 }
 

@@ -165,6 +165,11 @@ void Probe::State::configure(const ProbeOptions& options, const TracepointCatalo
   config.fast_storage_test = catalogue.has_member("task_struct", "bpf_storage");
   config.record_user = options.record_user;
   config.user_id = options.user;
+  if (options.cgroup) {
+    config.record_cgroup = 1;
+    config.cgroup = options.cgroup->id;
+    config.cgroup_level = options.cgroup->level;
+  }
   config.exit_has_group_dead = catalogue.arity("sched_process_exit") >= 2;
   fill_call_shapes({const_cast<wire_shape*>(skeleton->rodata->shapes), WIRE_SHAPE_SLOTS});
   const_cast<wire_block_config&>(skeleton->rodata->block_config) = block.config;
@@ -276,6 +281,13 @@ Result<std::size_t> Probe::drain(const Receiver& receive, std::size_t limit) {
 // Last in, first out: the hooks are ordered so that what begins is hooked after what ends it.
 void Probe::detach() {
   while (!state_->links.empty()) state_->links.pop_back();
+}
+
+void Probe::close_requests() { state_->skeleton->bss->closing = 1; }
+
+bool Probe::any_request_under_way() const {
+  __u64 key = 0;
+  return bpf_map_get_next_key(bpf_map__fd(state_->skeleton->maps.requests), nullptr, &key) == 0;
 }
 
 std::vector<wire_request> Probe::requests_under_way() const {

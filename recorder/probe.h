@@ -19,6 +19,7 @@
 #include "format/base/strong_id.h"
 #include "format/trace_header.h"
 #include "recorder/block_wire.h"
+#include "recorder/control_group.h"
 #include "recorder/wire.h"
 
 namespace iotape {
@@ -31,7 +32,8 @@ struct ProbeOptions {
   bool states = true;       // first-touch and removal states
   bool record_all = false;  // every process but this one
   bool record_user = false;
-  std::uint32_t user = 0;         // with record_user: only processes of this real user id
+  std::uint32_t user = 0;              // with record_user: only processes of this real user id
+  std::optional<ControlGroup> cgroup;  // with record_all: only processes in it or below it
   std::vector<DeviceId> devices;  // block requests of these disks only; empty: of those the recorded processes change
   std::uint64_t ring_bytes = 64ULL << 20U;  // rounded up to a power of two of pages
   ArgumentPolicy arguments = ArgumentPolicy::kName;
@@ -59,6 +61,9 @@ class Probe {
   [[nodiscard]] std::size_t pending() const;
   // Writes a record into the ring for every marked thread's context and descriptors.
   Result<void> snapshot();
+  // From now on no block request begins; those under way go on to their end. Before detach.
+  void close_requests();
+  [[nodiscard]] bool any_request_under_way() const;
   void detach();
   // After detach: writes a record into the ring for every call still under way.
   Result<void> emit_unfinished();

@@ -1,14 +1,9 @@
 #include "recorder/record_router.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <cstring>
-#include <filesystem>
 #include <utility>
-
-#include "recorder/device_facts.h"
 
 namespace iotape {
 namespace {
@@ -23,38 +18,7 @@ const PathArgument* made_name(const Operation& operation) {
   return nullptr;
 }
 
-// Empty when the process has ended before it was asked about.
-std::string link_of(const ThreadKey& thread, const char* what) {
-  std::error_code gone;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", thread.process.value, what), gone).string();
-}
-
-constexpr std::size_t kMostDirectories = 4096;
-
 }  // namespace
-
-// A short command may be gone before its context is read. Its directories mostly are those of this program, which
-// started it, or of a process met before.
-std::string RecordRouter::directory_path(const ThreadKey& thread, const char* link, const FileReference& directory) {
-  if (directories_.empty()) learn_own_directories();
-  const std::pair<DeviceId, InodeNumber> key{directory.identity.device, directory.identity.inode};
-  std::string path = link_of(thread, link);
-  if (path.empty()) {
-    const auto known = directories_.find(key);
-    return known == directories_.end() ? std::string{} : known->second;
-  }
-  if (directories_.size() < kMostDirectories) directories_.try_emplace(key, path);
-  return path;
-}
-
-void RecordRouter::learn_own_directories() {
-  std::error_code gone;
-  for (const std::string& path : {std::string("/"), std::filesystem::current_path(gone).string()}) {
-    struct stat state {};
-    if (!path.empty() && ::stat(path.c_str(), &state) == 0)
-      directories_.try_emplace({kernel_device(state.st_dev), InodeNumber(state.st_ino)}, path);
-  }
-}
 
 Result<void> RecordRouter::append_state(FileState state) {
   if (!state.file.known() || state.file.kind == FileKind::kAnonymous || !first_touch_.take(state)) return {};
@@ -66,15 +30,33 @@ Result<void> RecordRouter::tell_of_device(DeviceId device) {
     if (mount.device != device) continue;
     const DeviceId block = mount.block_device;
     IOTAPE_TRY(sink_.append(std::move(mount)));
-    if (block.value == 0 || !block_devices_.insert(block).second) continue;
-    auto facts = read_device(block);
-    if (!facts) continue;
-    const DeviceId whole = facts->whole_disk;
-    IOTAPE_TRY(sink_.append(std::move(*facts)));
-    if (whole == block || !block_devices_.insert(whole).second) continue;
-    if (auto disk = read_device(whole)) IOTAPE_TRY(sink_.append(std::move(*disk)));
+    if (block.value != 0) IOTAPE_TRY(tell_of_block_device(block));
   }
   return {};
+}
+
+// Of a partition its disk too, of a loop device the disk below it.
+Result<void> RecordRouter::tell_of_block_device(DeviceId device) {
+  std::vector<DeviceId> waiting{device};
+  while (!waiting.empty()) {
+    const DeviceId next = waiting.back();
+    waiting.pop_back();
+    if (!block_devices_.insert(next).second) continue;
+    auto facts = read_device(next);
+    if (!facts) continue;
+    waiting.push_back(facts->whole_disk);
+    if (facts->backing) waiting.push_back(*facts->backing);
+    IOTAPE_TRY(sink_.append(std::move(*facts)));
+  }
+  return {};
+}
+
+Result<void> RecordRouter::DisksFirst::append(EventBody body) {
+  if (const auto* request = std::get_if<BlockRequest>(&body); request != nullptr && request->device != last_) {
+    last_ = request->device;
+    IOTAPE_TRY(router_.tell_of_block_device(last_));
+  }
+  return router_.sink_.append(std::move(body));
 }
 
 Result<void> RecordRouter::note_device(const FileReference& file) {
@@ -94,6 +76,22 @@ void RecordRouter::note_made(const DecodedCall& decoded) {
   if (const PathArgument* path = made_name(decoded.call.operation)) first_touch_.made_name(*path);
 }
 
+// stat(2) has a device of its own for each subvolume of btrfs. A device that is neither a filesystem's nor a known
+// subvolume's is looked for among the mounts, once.
+void RecordRouter::identify_as_the_kernel_does(FileState& state) {
+  constexpr std::size_t kMostStrangers = 4096;
+  FileIdentity& identity = state.file.identity;
+  if (state.source != StateSource::kStatCall || devices_.contains(identity.device)) return;
+  auto known = subvolumes_.find(identity.device);
+  if (known == subvolumes_.end()) {
+    if (subvolumes_.size() >= kMostStrangers) return;
+    subvolumes_.merge(read_subvolumes());
+    known = subvolumes_.try_emplace(identity.device, FilesystemPlace{identity.device, 0}).first;
+  }
+  identity.device = known->second.device;
+  identity.subvolume = known->second.subvolume;
+}
+
 Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
   auto decoded = decode_call(record);
   if (!decoded) return ++malformed_, Result<void>{};
@@ -102,7 +100,10 @@ Result<void> RecordRouter::route_call(std::span<const std::byte> record) {
   IOTAPE_TRY(note_device(file_reference(file)));
   if (const auto* open = std::get_if<Open>(&decoded->call.operation)) IOTAPE_TRY(note_device(open->opened));
   note_made(*decoded);
-  if (decoded->found) IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  if (decoded->found) {
+    identify_as_the_kernel_does(*decoded->found);
+    IOTAPE_TRY(append_state(std::move(*decoded->found)));
+  }
   IOTAPE_TRY(name_stacks(decoded->call));
   IOTAPE_TRY(sink_.append(std::move(decoded->call)));
   ++calls_;
@@ -131,12 +132,25 @@ Result<void> RecordRouter::route_context(std::span<const std::byte> record) {
   auto decoded = decode_context(record);
   if (!decoded) return ++malformed_, Result<void>{};
   ProcessContext& context = decoded->context;
-  context.working_directory.path = directory_path(context.thread, "cwd", context.working_directory.file);
-  context.root.path = directory_path(context.thread, "root", context.root.file);
+  if (!contexts_.tell(context) && decoded->begins_program) return {};
   IOTAPE_TRY(note_device(context.working_directory.file));
   IOTAPE_TRY(note_device(context.root.file));
-  IOTAPE_TRY(sink_.append(std::move(decoded->start)));
+  if (decoded->found_running) IOTAPE_TRY(sink_.append(std::move(decoded->start)));
   return sink_.append(std::move(context));
+}
+
+Result<void> RecordRouter::route_fork(std::span<const std::byte> record) {
+  auto decoded = decode_fork(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  contexts_.started(*decoded);
+  return sink_.append(std::move(*decoded));
+}
+
+Result<void> RecordRouter::route_exit(std::span<const std::byte> record) {
+  auto decoded = decode_exit(record);
+  if (!decoded) return ++malformed_, Result<void>{};
+  contexts_.ended(*decoded);
+  return sink_.append(std::move(*decoded));
 }
 
 Result<void> RecordRouter::route_descriptor(std::span<const std::byte> record) {
@@ -150,20 +164,16 @@ Result<void> RecordRouter::route_descriptor(std::span<const std::byte> record) {
 }
 
 Result<void> RecordRouter::route(std::span<const std::byte> record) {
-  const auto give = [&](auto decoded) -> Result<void> {
-    if (!decoded) return ++malformed_, Result<void>{};
-    return sink_.append(std::move(*decoded));
-  };
   const std::uint16_t kind = record_kind(record);
   switch (kind) {
     case WIRE_CALL:
       return route_call(record);
     case WIRE_FORK:
-      return give(decode_fork(record));
+      return route_fork(record);
     case WIRE_EXEC:
       return route_exec(record);
     case WIRE_EXIT:
-      return give(decode_exit(record));
+      return route_exit(record);
     case WIRE_CONTEXT:
       return route_context(record);
     case WIRE_DESCRIPTOR:
@@ -174,11 +184,11 @@ Result<void> RecordRouter::route(std::span<const std::byte> record) {
       return append_state(std::move(*state));
     }
     default:
-      if (kind >= WIRE_FIRST_BLOCK_KIND && handler_ != nullptr) return handler_->handle(record, sink_);
+      if (kind >= WIRE_FIRST_BLOCK_KIND && handler_ != nullptr) return handler_->handle(record, disks_first_);
       return ++malformed_, Result<void>{};
   }
 }
 
-Result<void> RecordRouter::finish() { return handler_ == nullptr ? Result<void>{} : handler_->finish(sink_); }
+Result<void> RecordRouter::finish() { return handler_ == nullptr ? Result<void>{} : handler_->finish(disks_first_); }
 
 }  // namespace iotape

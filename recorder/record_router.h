@@ -6,18 +6,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
+#include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "format/event_sink.h"
 #include "format/trace_header.h"
 #include "recorder/call_stacks.h"
 #include "recorder/decode.h"
+#include "recorder/device_facts.h"
 #include "recorder/first_touch.h"
+#include "recorder/known_contexts.h"
 #include "recorder/record_handler.h"
 
 namespace iotape {
@@ -42,20 +42,35 @@ class RecordRouter {
   Result<void> append_state(FileState state);
   Result<void> note_device(const FileReference& file);
   Result<void> tell_of_device(DeviceId device);
+  Result<void> tell_of_block_device(DeviceId device);
   Result<void> name_stacks(Syscall& call);
   Result<void> route_exec(std::span<const std::byte> record);
   void note_made(const DecodedCall& decoded);
-  std::string directory_path(const ThreadKey& thread, const char* link, const FileReference& directory);
-  void learn_own_directories();
+  void identify_as_the_kernel_does(FileState& state);
+  Result<void> route_fork(std::span<const std::byte> record);
+  Result<void> route_exit(std::span<const std::byte> record);
+
+  // Requests name their disk; the trace says what it is called before the first of them.
+  class DisksFirst final : public EventSink {
+   public:
+    explicit DisksFirst(RecordRouter& router) : router_(router) {}
+    Result<void> append(EventBody body) override;
+
+   private:
+    RecordRouter& router_;
+    DeviceId last_;
+  };
 
   EventSink& sink_;
+  DisksFirst disks_first_{*this};
   RecordHandler* handler_;
   CallStacks* stacks_;
   FirstTouch first_touch_;
   DeviceId last_device_;
   std::unordered_set<DeviceId> devices_;
   std::unordered_set<DeviceId> block_devices_;
-  std::map<std::pair<DeviceId, InodeNumber>, std::string> directories_;  // working directories and roots met so far
+  std::unordered_map<DeviceId, FilesystemPlace> subvolumes_;  // by what stat(2) calls them
+  KnownContexts contexts_;
   std::uint64_t calls_ = 0;
   std::uint64_t malformed_ = 0;
 };

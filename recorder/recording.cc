@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include "recorder/byte_queue.h"
 #include "recorder/calibration.h"
 #include "recorder/call_stacks.h"
+#include "recorder/device_facts.h"
 #include "recorder/record_router.h"
 
 namespace iotape {
@@ -143,7 +145,7 @@ struct Recording::State {
   void drain_loop();
   void encode_loop();
   void encode_chunk(const ByteQueue::Chunk& chunk);
-  void route_snapshot();
+  void await_requests() const;
   void report_uncaptured(std::size_t cpu, const wire_counters& now);
   void report_losses();
   // Known only when a request is put together: the kernel side had to count it as seen.
@@ -213,15 +215,24 @@ void Recording::State::encode_chunk(const ByteQueue::Chunk& chunk) {
   }
 }
 
-// The contexts are completed from /proc, which shows them only while the processes live: before the command is let go.
-void Recording::State::route_snapshot() {
-  constexpr int kMostChunks = 1024;  // running processes that are recorded go on filling the ring
-  for (int chunk = 0; chunk < kMostChunks && probe->pending() > 0; ++chunk) {
-    drain_once();
-    while (auto taken = queue.pop(0ms)) {
-      encode_chunk(*taken);
-      queue.give_back(std::move(*taken));
-    }
+// A command that does not wait for its writes leaves requests under way. The disk is given time to answer them, a
+// bounded one: a device may hang. A disk that says it has nothing under way has answered, and will not do so again: the
+// kernel may have kept an end from us, see decisions/20261130-ends-not-shown.md.
+void Recording::State::await_requests() const {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPatience = 3s;
+  constexpr auto kPatienceWithIdleDisks = 50ms;
+  if (!options.block) return;
+  probe->close_requests();
+  const auto began = Clock::now();
+  auto busy = began;
+  while (probe->any_request_under_way()) {
+    const std::vector<wire_request> open = probe->requests_under_way();
+    if (std::any_of(open.begin(), open.end(),
+                    [](const wire_request& request) { return has_requests_under_way(DeviceId(request.disk)); }))
+      busy = Clock::now();
+    if (Clock::now() - began >= kPatience || Clock::now() - busy >= kPatienceWithIdleDisks) return;
+    std::this_thread::sleep_for(1ms);
   }
 }
 
@@ -385,6 +396,7 @@ Result<void> Recording::begin(RecordingSink& sink) {
 
 Result<TraceTotals> Recording::stop() {
   State& state = *state_;
+  state.await_requests();
   state.probe->detach();
   IOTAPE_TRY(state.probe->emit_unfinished());
   state.stopping = true;

@@ -16,6 +16,7 @@
 #include <climits>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -71,7 +72,7 @@ void read_xattrs(int file, FileState& state) {
 
 class Walk {
  public:
-  Walk(EventSink& sink, std::uint64_t bound) : sink_(sink), bound_(bound) {}
+  Walk(EventSink& sink, const StopWalking& stop, std::uint64_t bound) : sink_(sink), stop_(stop), bound_(bound) {}
   Result<TreeWalkReport> run(const std::string& top);
 
  private:
@@ -81,17 +82,33 @@ class Walk {
     std::string path;
     std::uint64_t position = 0;
   };
-  Result<FileState> look_at(int parent, const std::string& name, const std::string& path) const;
+  Result<FileState> look_at(int parent, const std::string& name, const std::string& path);
+  void identify(FileState& state, dev_t device, const FileDescriptor& file);
   Result<void> enter(Level& level, const dirent& entry);
 
+  [[nodiscard]] bool must_stop() const;
+
   EventSink& sink_;
+  const StopWalking& stop_;
   std::uint64_t bound_;
-  dev_t device_ = 0;
+  DeviceId filesystem_;                           // not left
+  std::map<dev_t, FilesystemPlace> filesystems_;  // by what stat(2) calls them
   TreeWalkReport report_;
   std::vector<Level> levels_;
 };
 
-Result<FileState> Walk::look_at(int parent, const std::string& name, const std::string& path) const {
+// As the kernel side identifies files. A file that cannot be opened is where its directory is.
+void Walk::identify(FileState& state, dev_t device, const FileDescriptor& file) {
+  if (file) state.file.identity.generation = generation_of(file.get());
+  auto known = filesystems_.find(device);
+  if (known == filesystems_.end() && file)
+    if (const auto place = filesystem_of(file.get())) known = filesystems_.emplace(device, *place).first;
+  if (known == filesystems_.end()) return;
+  state.file.identity.device = known->second.device;
+  state.file.identity.subvolume = known->second.subvolume;
+}
+
+Result<FileState> Walk::look_at(int parent, const std::string& name, const std::string& path) {
   struct stat info {};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return system_failure(fmt::format("looking at {}", path), errno);
@@ -112,12 +129,11 @@ Result<FileState> Walk::look_at(int parent, const std::string& name, const std::
   state.modification_time = file_time_nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   state.blocks = static_cast<std::uint64_t>(info.st_blocks);
   if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) state.special_device = kernel_device(info.st_rdev).value;
-  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) {
-    const FileDescriptor file(
-        ::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOATIME));
-    if (file) state.file.identity.generation = generation_of(file.get());
-    if (file) read_xattrs(file.get(), state);
-  }
+  FileDescriptor file;
+  if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+    file.reset(::openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOATIME));
+  identify(state, info.st_dev, file);
+  if (file) read_xattrs(file.get(), state);
   if (S_ISLNK(info.st_mode)) {
     std::array<char, PATH_MAX> target{};
     const ssize_t length = ::readlinkat(parent, name.c_str(), target.data(), target.size());
@@ -135,7 +151,7 @@ Result<void> Walk::enter(Level& level, const dirent& entry) {
   state->parent = level.file;
   state->directory_position = level.position++;
   const FileReference file = state->file;
-  const bool descend = file.kind == FileKind::kDirectory && file.identity.device == kernel_device(device_);
+  const bool descend = file.kind == FileKind::kDirectory && file.identity.device == filesystem_;
   IOTAPE_TRY(sink_.append(std::move(*state)));
   ++report_.entries;
   if (!descend) return {};
@@ -145,16 +161,21 @@ Result<void> Walk::enter(Level& level, const dirent& entry) {
   return {};
 }
 
+bool Walk::must_stop() const {
+  constexpr std::uint64_t kAskEvery = 64;
+  return report_.entries >= bound_ || (stop_ && report_.entries % kAskEvery == 0 && stop_());
+}
+
 Result<TreeWalkReport> Walk::run(const std::string& top) {
   std::error_code missing;
   const std::string path = std::filesystem::canonical(top, missing).string();
   struct stat info {};
   if (missing || ::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return failure(ErrorCode::kUsage, fmt::format("--snapshot tree={}: no such directory", top));
-  device_ = info.st_dev;
   IOTAPE_ASSIGN(FileState root, look_at(AT_FDCWD, path, path));
   root.name.clear();
   const FileReference file = root.file;
+  filesystem_ = file.identity.device;
   IOTAPE_TRY(sink_.append(std::move(root)));
   levels_.push_back({Directory(::opendir(path.c_str())), file, path, 0});
   while (!levels_.empty()) {
@@ -166,7 +187,7 @@ Result<TreeWalkReport> Walk::run(const std::string& top) {
     }
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (report_.entries >= bound_) return report_.complete = false, report_;
+    if (must_stop()) return report_.complete = false, report_;
     IOTAPE_TRY(enter(level, *entry));
   }
   return report_;
@@ -174,9 +195,10 @@ Result<TreeWalkReport> Walk::run(const std::string& top) {
 
 }  // namespace
 
-Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink, std::uint64_t bound) {
+Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink, const StopWalking& stop,
+                                     std::uint64_t bound) {
   const IdleInputOutput quietly;
-  return Walk(sink, bound).run(directory);
+  return Walk(sink, stop, bound).run(directory);
 }
 
 }  // namespace iotape

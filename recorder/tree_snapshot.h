@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "format/base/result.h"
@@ -12,11 +13,14 @@ namespace iotape {
 
 struct TreeWalkReport {
   std::uint64_t entries = 0;
-  bool complete = true;  // false: stopped at the bound
+  bool complete = true;  // false: stopped at the bound or by the caller
 };
 inline constexpr std::uint64_t kMaximumTreeEntries = 10'000'000;
 
-Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink,
+// Asked now and then during a walk: true ends it as the bound does.
+using StopWalking = std::function<bool()>;
+
+Result<TreeWalkReport> snapshot_tree(const std::string& directory, EventSink& sink, const StopWalking& stop = {},
                                      std::uint64_t bound = kMaximumTreeEntries);
 
 }  // namespace iotape

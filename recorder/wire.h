@@ -23,7 +23,7 @@
 #define WIRE_EXEC 3       /* struct wire_exec + tail items */
 #define WIRE_EXIT 4       /* struct wire_exit */
 #define WIRE_FILE_STATE 5 /* struct wire_file_state + tail items (name) */
-#define WIRE_CONTEXT 6    /* struct wire_context */
+#define WIRE_CONTEXT 6    /* struct wire_context + tail items (paths) */
 #define WIRE_DESCRIPTOR 7 /* struct wire_descriptor + tail items (path) */
 #define WIRE_FIRST_BLOCK_KIND 32
 
@@ -155,6 +155,8 @@ struct wire_exit {
 };
 WIRE_ASSERT(sizeof(struct wire_exit) == 32);
 
+/* A file about to be removed, with its name as a tail item: within parent, or as the removing call spells it, from
+ * there. */
 struct wire_file_state {
   struct wire_head head;
   __u64 time;
@@ -164,7 +166,8 @@ struct wire_file_state {
 };
 WIRE_ASSERT(sizeof(struct wire_file_state) == 128);
 
-/* A thread that was marked as traced, as it was when recording began. */
+/* Where a traced thread is and what it may do, with tail items: TEXT_A the path of its working directory, TEXT_B that
+ * of its root, from the top of its mount namespace; truncated when too long to be told. */
 struct wire_context {
   struct wire_head head;
   __u64 time;
@@ -175,12 +178,18 @@ struct wire_context {
   __u32 umask;
   __u32 user;
   __u32 group;
-  __u32 armed;
+  __u8 armed;
+  __u8 reason;          /* WIRE_CONTEXT_* */
+  __u8 working_removed; /* 1: the directory's name is gone, the path is what it was */
+  __u8 root_removed;
   struct wire_file working_directory;
   struct wire_file root;
   char command[16];
 };
 WIRE_ASSERT(sizeof(struct wire_context) == 128);
+#define WIRE_CONTEXT_FOUND 0   /* the thread was running already when its recording began */
+#define WIRE_CONTEXT_CHANGED 1 /* it has changed its directory, root or namespace */
+#define WIRE_CONTEXT_PROGRAM 2 /* it begins a program */
 
 /* A descriptor a traced process held when recording began. */
 struct wire_descriptor {
@@ -263,9 +272,11 @@ struct wire_config {
   __u8 record_user;       /* only processes of user_id */
   __u32 user_id;
   __u8 exit_has_group_dead; /* sched_process_exit has its second argument (6.18) */
-  __u8 padding[3];
+  __u8 record_cgroup;       /* only processes in this cgroup (version 2) or below it */
+  __u8 cgroup_level;        /* how far below the root; 0: the root itself */
+  __u8 padding;
   __u64 stacks_slower_than; /* take stacks of calls at least this long; 0: no */
-  __u64 reserved;
+  __u64 cgroup;             /* its id, the inode number of its directory */
 };
 WIRE_ASSERT(sizeof(struct wire_config) == 40);
 

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "analysis/command/analysis_commands.h"
 #include "analysis/command/threshold_option.h"
@@ -31,17 +33,25 @@ void declare(CLI::App& app, CompareArguments& arguments) {
   add_selection_options(app, arguments.selection);
 }
 
+bool begins_group(const std::string& word) { return word.size() > 1 && word.ends_with(':'); }
+
 // Without labels every trace is a group of its own, named by its file.
 Result<std::vector<RunGroup>> read_groups(const CompareArguments& arguments) {
+  std::vector<std::string> traces;
+  std::copy_if(arguments.words.begin(), arguments.words.end(), std::back_inserter(traces),
+               [](const std::string& word) { return !begins_group(word); });
+  IOTAPE_ASSIGN(const auto repeated, find_repeated_calls(traces));
   std::vector<RunGroup> groups;
   bool named = false;
   for (const std::string& word : arguments.words) {
-    if (word.size() > 1 && word.ends_with(':')) {
+    if (begins_group(word)) {
       groups.push_back({word.substr(0, word.size() - 1), {}});
       named = true;
       continue;
     }
-    IOTAPE_ASSIGN(auto runs, read_figures(word, arguments.selection, arguments.threshold));
+    const auto found = repeated.find(word);
+    IOTAPE_ASSIGN(auto runs, read_figures(word, arguments.selection, arguments.threshold,
+                                          found == repeated.end() ? nullptr : &found->second));
     if (!named) groups.push_back({std::filesystem::path(word).stem().string(), {}});
     for (RunFigures& run : runs) groups.back().runs.push_back(std::move(run));
   }

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <fstream>
 #include <functional>
 
 #include "analysis/command/analysis_commands.h"
@@ -14,6 +12,7 @@
 #include "analysis/seek_text.h"
 #include "format/base/units.h"
 #include "format/command/selection_options.h"
+#include "format/output_file.h"
 
 namespace iotape {
 namespace {
@@ -103,13 +102,9 @@ Result<void> write_output(const PlotArguments& arguments, const std::string& byt
     std::fwrite(bytes.data(), 1, bytes.size(), terminal.out);
     return {};
   }
-  if (!arguments.force && std::ifstream(arguments.output))
-    return failure(ErrorCode::kUsage, fmt::format("{} exists; --force overwrites it", arguments.output));
-  std::ofstream file(arguments.output, std::ios::binary);
-  file << bytes;
-  file.close();
-  if (!file) return system_failure("cannot write " + arguments.output, errno);
-  return {};
+  IOTAPE_ASSIGN(OutputFile file, OutputFile::create(arguments.output, arguments.force, kPictureMode));
+  IOTAPE_TRY(file.write(bytes));
+  return file.commit();
 }
 
 Result<void> plot(const PlotArguments& arguments, const Terminal& terminal) {

@@ -10,6 +10,7 @@
 #include "analysis/seek_text.h"
 #include "format/base/units.h"
 #include "format/command/selection_options.h"
+#include "format/quoting.h"
 
 namespace iotape {
 namespace {
@@ -62,7 +63,8 @@ int run_seeks(CommandCall& call) {
   }
   if (arguments.json) fmt::print(terminal.out, "{}", seek_json(reports));
   if (!terminal.quiet)
-    fmt::print(terminal.err, "next: iotape plot {} -o heads.svg draws where the head went\n", arguments.traces.front());
+    fmt::print(terminal.err, "next: iotape plot {} -o heads.svg draws where the head went\n",
+               shell_word(arguments.traces.front()));
   return kExitOk;
 }
 

@@ -76,7 +76,9 @@ void draw_axes(const Frame& frame, std::uint64_t threshold, Canvas& canvas) {
     canvas.polyline({{kLeft, frame.y(count)}, {kHistogramWidth - kRight, frame.y(count)}}, 0.6, kFaint);
     canvas.text({kLeft - 6, frame.y(count) + 4}, format_count(count), kTextSize, Anchor::kEnd, kInk);
   }
-  const int every = std::max(1, frame.farthest / 9);
+  // "256M" and a gap: labels must not touch however many bins there are.
+  constexpr double kLabelRoom = 44;
+  const int every = std::max(1, static_cast<int>(std::ceil(kLabelRoom / frame.bin_width())));
   for (int bin = 0; bin <= frame.farthest; bin += every)
     for (const int side : {-bin, bin}) {
       canvas.text({frame.x(side + 0.5), frame.y0 + kHeight + 17}, edge_text(bin), kTextSize, Anchor::kMiddle, kInk);
@@ -85,7 +87,7 @@ void draw_axes(const Frame& frame, std::uint64_t threshold, Canvas& canvas) {
   const double caption_y = frame.y0 + kHeight + 36;
   canvas.text({kLeft, caption_y}, "backward", kTextSize, Anchor::kStart, kInk);
   canvas.text(
-      {frame.x(0.5), caption_y},
+      {frame.x(0.5), caption_y + kLegendLine},
       fmt::format("seek distance, each bin a power of two from the given length on; shaded: not a seek (up to {})",
                   sectors_text(threshold)),
       kTextSize, Anchor::kMiddle, kInk);
@@ -108,7 +110,7 @@ void draw_series(const Frame& frame, const SignedLog2Histogram& histogram, Color
 }  // namespace
 
 double histogram_height(const std::vector<SeekReport>& reports) {
-  return kTop + kLegendLine * static_cast<double>(reports.size()) + kHeight + 52;
+  return kTop + kLegendLine * static_cast<double>(reports.size()) + kHeight + 52 + kLegendLine;
 }
 
 void draw_histograms(std::vector<SeekReport>& reports, Canvas& canvas) {

@@ -23,10 +23,10 @@ Result<TraceExtents> measure(PlotKind kind, const std::string& trace, const Sele
   TraceExtents found;
   SeekAnalysis seeks({StreamOrder::kIssue, threshold, GroupBy::kOperation});
   const WalkNeeds needs{kind == PlotKind::kLatency, true};
-  IOTAPE_ASSIGN(const WalkEnd end, walk_trace(trace, selection, needs, [&](const EventBody& body, Selected selected) {
-                  seeks.add(body, selected == Selected::kYes);
+  IOTAPE_ASSIGN(const WalkEnd end, walk_trace(trace, selection, needs, [&](const Event& event, Selected selected) {
+                  seeks.add(event.body, selected == Selected::kYes);
                   if (selected != Selected::kYes) return;
-                  const auto placed = mark_of(kind, body);
+                  const auto placed = mark_of(kind, event.body);
                   if (!placed || (found.panels.size() >= kMostExtents && !found.panels.contains(placed->panel))) return;
                   found.panels[placed->panel].include(placed->mark);
                 }));
@@ -88,8 +88,8 @@ Result<ScatterPlot> collect_scatter(PlotKind kind, const std::vector<std::string
                              extents.seeks.condition.loss_events});
     }
     const WalkNeeds needs{kind == PlotKind::kLatency, true};
-    IOTAPE_TRY(walk_trace(trace, selection, needs, [&](const EventBody& body, Selected selected) {
-      const auto placed = selected == Selected::kYes ? mark_of(kind, body) : std::nullopt;
+    IOTAPE_TRY(walk_trace(trace, selection, needs, [&](const Event& event, Selected selected) {
+      const auto placed = selected == Selected::kYes ? mark_of(kind, event.body) : std::nullopt;
       if (!placed) return;
       if (const auto at = index.find(placed->panel); at != index.end()) plot.panels[at->second].grid.add(placed->mark);
     }));

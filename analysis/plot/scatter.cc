@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/seek_statistics.h"
-#include "format/block_names.h"
+#include "format/enum_names.h"
 
 namespace iotape {
 namespace {

@@ -31,6 +31,19 @@ int exit_status_of(ErrorCode code) {
   return kExitFailed;
 }
 
+// A message may quote a file's name: no byte of it moves the cursor.
+std::string visible(std::string_view message) {
+  std::string text;
+  for (const char letter : message) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte < ' ' || byte == 0x7F)
+      text += fmt::format("\\x{:02x}", byte);
+    else
+      text += letter;
+  }
+  return text;
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -119,7 +132,7 @@ int parse_arguments(CLI::App& app, CommandCall& call) {
 }
 
 int report_error(const Terminal& terminal, std::string_view command, const Error& error) {
-  fmt::print(terminal.err, "iotape {}: {}\n", command, error.message);
+  fmt::print(terminal.err, "iotape {}: {}\n", command, visible(error.message));
   return exit_status_of(error.code);
 }
 

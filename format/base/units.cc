@@ -21,6 +21,8 @@ constexpr std::array<Unit, 5> kSizeUnits{
 constexpr std::array<Unit, 7> kDurationUnits{
     {{"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
 constexpr double kLargest = 9.2e18;  // stays inside a signed 64-bit integer
+constexpr double kSlowest = 1e-6;    // a second of the trace takes 11 days
+constexpr double kFastest = 1e6;
 
 // The number at the start of text and the unit that follows it.
 Result<double> parse_scaled(std::string_view text, std::string_view unit_text, std::span<const Unit> units,
@@ -72,10 +74,11 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
 Result<double> parse_speed(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || std::string_view(end, text.data() + text.size() - end) != "x" || !(number > 0) ||
-      !std::isfinite(number))
-    return failure(ErrorCode::kUsage,
-                   fmt::format("'{}' is not a speed; write 2x for twice as fast, 0.5x for half", text));
+  if (error != std::errc{} || std::string_view(end, text.data() + text.size() - end) != "x" ||
+      !(number >= kSlowest && number <= kFastest))
+    return failure(
+        ErrorCode::kUsage,
+        fmt::format("'{}' is not a speed; write 2x for twice as fast, 0.5x for half (0.000001x to 1000000x)", text));
   return number;
 }
 

@@ -8,13 +8,16 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <fstream>
+#include <optional>
 
 #include "format/base/units.h"
 #include "format/blktrace_importer.h"
 #include "format/command/selection_options.h"
 #include "format/command/trace_health.h"
 #include "format/event_printer.h"
+#include "format/input_file.h"
 #include "format/json_fields.h"
+#include "format/quoting.h"
 #include "format/selection.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
@@ -57,8 +60,9 @@ class TraceDestination final : public Destination {
   explicit TraceDestination(const ConvertOptions& options) : options_(&options) {}
 
   Result<void> begin(TraceHeader header) override {
-    IOTAPE_ASSIGN(writer_, create_trace(options_->output, options_->force, std::move(header),
-                                        fmt::format("convert {}", file_name_of(options_->input))));
+    IOTAPE_ASSIGN(TraceFile file, TraceFile::create(options_->output, options_->force, std::move(header),
+                                                    fmt::format("convert {}", file_name_of(options_->input))));
+    file_.emplace(std::move(file));
     return {};
   }
   Result<void> take(const Event& event) override {
@@ -66,18 +70,18 @@ class TraceDestination final : public Destination {
     if (const auto* loss = std::get_if<Loss>(&event.body))
       if (const auto cause = static_cast<std::size_t>(loss->cause); cause < losses_.size())
         losses_[cause] += loss->count;
-    return writer_->append_from(event.recorder, event.body);
+    return file_->writer().append_from(event.recorder, event.body);
   }
   Result<void> finish(const ReadReport& report) override {
     ReadReport known = report;
     if (!known.totals) known.losses = losses_;
-    IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(known, counts_, *writer_));
-    return writer_->finish(totals);
+    IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(known, counts_, file_->writer()));
+    return file_->finish(totals);
   }
 
  private:
   const ConvertOptions* options_;
-  std::unique_ptr<TraceWriter> writer_;
+  std::optional<TraceFile> file_;
   LossCounts losses_{};
 };
 
@@ -87,7 +91,8 @@ class PrintedDestination final : public Destination {
       : options_(&options), printer_(std::move(printer)) {}
 
   Result<void> begin(TraceHeader header) override {
-    IOTAPE_ASSIGN(file_, create_output(options_->output, options_->force));
+    IOTAPE_ASSIGN(OutputFile file, OutputFile::create(options_->output, options_->force));
+    file_.emplace(std::move(file));
     printer_->begin(buffer_, header);
     return {};
   }
@@ -100,24 +105,20 @@ class PrintedDestination final : public Destination {
   }
   Result<void> finish(const ReadReport& report) override {
     printer_->end(buffer_, report);
-    return flush();
+    IOTAPE_TRY(flush());
+    return file_->commit();
   }
 
  private:
   Result<void> flush() {
-    for (std::size_t done = 0; done < buffer_.size();) {
-      const ssize_t wrote = ::write(file_.get(), buffer_.data() + done, buffer_.size() - done);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) return system_failure("writing " + options_->output, errno);
-      done += static_cast<std::size_t>(wrote);
-    }
+    IOTAPE_TRY(file_->write(buffer_));
     buffer_.clear();
     return {};
   }
 
   const ConvertOptions* options_;
   std::unique_ptr<EventPrinter> printer_;
-  FileDescriptor file_;
+  std::optional<OutputFile> file_;
   std::string buffer_;
 };
 
@@ -133,6 +134,7 @@ Result<int> from_trace(const Terminal& terminal, const ConvertOptions& options, 
     if (selector.judge(event->body) != Selected::kNo) IOTAPE_TRY(to.take(*event));
   }
   IOTAPE_TRY(to.finish(options.selection.empty() ? trace->report() : ReadReport{}));
+  report_unmatched(terminal, "convert", options.input, selector.unmatched());
   return report_health(terminal, "convert", *trace, options.strict);
 }
 
@@ -197,9 +199,7 @@ struct JsonTaker {
 };
 
 Result<int> from_json(const ConvertOptions& options, Destination& to) {
-  FileDescriptor file(options.input == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                                           : ::open(options.input.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_failure("opening " + options.input, errno);
+  IOTAPE_ASSIGN(FileDescriptor file, open_input(options.input));
   JsonLines lines(std::move(file));
   ReadReport report;
   bool begun = false;
@@ -290,10 +290,10 @@ int run_convert(CommandCall& call) {
   const auto status = convert(terminal, options, *to);
   if (!status) return report_error(terminal, "convert", status.error());
   if (!terminal.quiet && options.output != "-")
-    fmt::print(terminal.err, "{}: {} calls, {} requests\n", options.output, format_count(to->counts().syscalls),
-               format_count(to->counts().requests));
+    fmt::print(terminal.err, "{}: {} calls, {} requests\n", shell_word(options.output),
+               format_count(to->counts().syscalls), format_count(to->counts().requests));
   if (!terminal.quiet && options.output != "-" && format_of_output(options) == "iotape")
-    fmt::print(terminal.err, "next: iotape seeks {}\n", options.output);
+    fmt::print(terminal.err, "next: iotape seeks {}\n", shell_word(options.output));
   return *status;
 }
 

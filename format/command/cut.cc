@@ -8,6 +8,7 @@
 #include "format/base/units.h"
 #include "format/command/selection_options.h"
 #include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/selection.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
@@ -40,9 +41,8 @@ std::string history_of(const CommandCall& call, const CutOptions& options) {
   return words;
 }
 
-Result<CopyCounts> cut(TraceReader& from, const CutOptions& options, std::string history) {
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, from.header(), std::move(history)));
-  Selector selector(options.selection, from.header().anchor_time);
+Result<CopyCounts> cut(TraceReader& from, const CutOptions& options, Selector& selector, std::string history) {
+  IOTAPE_ASSIGN(TraceFile to, TraceFile::create(options.output, options.force, from.header(), std::move(history)));
   LossCounts losses{};
   const auto keep = [&](const Event& event) {
     const bool kept = selector.judge(event.body) != Selected::kNo;
@@ -52,8 +52,8 @@ Result<CopyCounts> cut(TraceReader& from, const CutOptions& options, std::string
     }
     return kept;
   };
-  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, *to, keep));
-  IOTAPE_TRY(to->finish(totals_of_cut(from.report(), counts, losses)));
+  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, to.writer(), keep));
+  IOTAPE_TRY(to.finish(totals_of_cut(from.report(), counts, losses)));
   return counts;
 }
 
@@ -75,12 +75,15 @@ int run_cut(CommandCall& call) {
     return report_error(terminal, "cut", {ErrorCode::kUsage, "the output is the input; choose another with -o"});
   auto from = open_trace(options.input);
   if (!from) return report_error(terminal, "cut", from.error());
-  const auto counts = cut(**from, options, history_of(call, options));
+  Selector selector(options.selection, (*from)->header().anchor_time);
+  const auto counts = cut(**from, options, selector, history_of(call, options));
   if (!counts) return report_error(terminal, "cut", counts.error());
+  report_unmatched(terminal, "cut", options.input, selector.unmatched());
   const int status = report_health(terminal, "cut", **from, options.strict);
   if (!terminal.quiet)
-    fmt::print(terminal.err, "{}: {} calls, {} requests kept\nnext: iotape replay {} TARGET\n", options.output,
-               format_count(counts->syscalls), format_count(counts->requests), options.output);
+    fmt::print(terminal.err, "{}: {} calls, {} requests kept\nnext: iotape replay {} TARGET\n",
+               shell_word(options.output), format_count(counts->syscalls), format_count(counts->requests),
+               shell_word(options.output));
   return status;
 }
 

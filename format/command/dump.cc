@@ -10,6 +10,7 @@
 #include "format/command/selection_options.h"
 #include "format/command/trace_health.h"
 #include "format/event_printer.h"
+#include "format/quoting.h"
 #include "format/selection.h"
 #include "format/trace_files.h"
 
@@ -52,9 +53,8 @@ bool wanted(const DumpOptions& options, Selector& selector, const EventBody& bod
   return judged == Selected::kYes || (judged == Selected::kContext && options.selection.empty());
 }
 
-Result<void> print_all(TraceReader& trace, const DumpOptions& options, std::FILE* out) {
+Result<void> print_all(TraceReader& trace, const DumpOptions& options, Selector& selector, std::FILE* out) {
   const auto printer = printer_for(options);
-  Selector selector(options.selection, trace.header().anchor_time);
   std::string buffer;
   const auto flush = [&]() -> Result<void> {
     if (!write_out(out, buffer)) return system_failure("writing the output", errno);
@@ -97,11 +97,13 @@ int run_dump(CommandCall& call) {
   if (const int status = parse_arguments(app, call); status >= 0) return status;
   auto trace = open_trace(options.trace);
   if (!trace) return report_error(terminal, "dump", trace.error());
-  if (const auto printed = print_all(**trace, options, terminal.out); !printed)
+  Selector selector(options.selection, (*trace)->header().anchor_time);
+  if (const auto printed = print_all(**trace, options, selector, terminal.out); !printed)
     return report_error(terminal, "dump", printed.error());
+  report_unmatched(terminal, "dump", options.trace, selector.unmatched());
   const int status = report_health(terminal, "dump", **trace, options.strict);
   if (!terminal.quiet && terminal.err_is_terminal)
-    fmt::print(terminal.err, "next: iotape info {0}, or: iotape seeks {0}\n", options.trace);
+    fmt::print(terminal.err, "next: iotape info {0}, or: iotape seeks {0}\n", shell_word(options.trace));
   return status;
 }
 

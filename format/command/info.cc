@@ -54,8 +54,6 @@ std::string printable(std::string_view bytes) {
   return out;
 }
 
-std::string device_text(DeviceId device) { return fmt::format("{}:{}", device.major_number(), device.minor_number()); }
-
 // The entries of a map, the largest by that measure first.
 template <typename Map, typename Measure>
 auto largest(const Map& map, std::size_t limit, Measure measure) {
@@ -120,7 +118,7 @@ class InfoText {
          format_count(summary.parts));
     line("size", "{} in {} blocks, {:.2f} bytes per event", format_size(report.bytes), format_count(report.blocks),
          info_.bytes_per_event());
-    if (summary.any_time) line("time", "{}", format_duration(info_.span()));
+    if (summary.any_time) line("time", "{} from the first event to the last", format_duration(info_.span()));
     if (summary.recorders > 1) line("recorders", "{}", summary.recorders);
     const std::uint64_t kept = summary.states + summary.stacks + summary.markers;
     if (kept > 0)
@@ -230,7 +228,7 @@ class InfoText {
     const auto rows = largest(devices, info_.options.top, [](const DeviceSummary& d) { return d.requests; });
     heading("device               requests        read     written  flushes", rows, devices.size());
     for (const auto* row : rows)
-      fmt::print(out_, "{:<8} {:<10} {:>10} {:>11} {:>11} {:>8}\n", device_text(row->first),
+      fmt::print(out_, "{:<8} {:<10} {:>10} {:>11} {:>11} {:>8}\n", device_number_text(row->first),
                  printable(row->second.name), format_count(row->second.requests), format_size(row->second.read_bytes),
                  format_size(row->second.written_bytes), format_count(row->second.flushes));
     footing();
@@ -240,7 +238,7 @@ class InfoText {
     if (info_.summary.mounts.empty()) return;
     fmt::print(out_, "\nmount\n");
     for (const MountInfo& mount : info_.summary.mounts)
-      fmt::print(out_, "{:<8} {:<8} {}{}\n", device_text(mount.device), printable(mount.filesystem),
+      fmt::print(out_, "{:<8} {:<8} {}{}\n", device_number_text(mount.device), printable(mount.filesystem),
                  printable(mount.mount_point), mount.read_only ? " (read-only)" : "");
   }
 
@@ -249,7 +247,7 @@ class InfoText {
     if (roots.empty()) return;
     fmt::print(out_, "\nroot of the changing calls (the directory a replay puts on its target)\n");
     for (const ChangingRoots::Root& root : roots)
-      fmt::print(out_, "{:<8} {:>12} calls  {}\n", device_text(root.device), format_count(root.calls),
+      fmt::print(out_, "{:<8} {:>12} calls  {}\n", device_number_text(root.device), format_count(root.calls),
                  printable(root.path));
   }
 
@@ -326,7 +324,7 @@ ordered_json processes_json(const TraceSummary& summary) {
 ordered_json devices_json(const TraceSummary& summary) {
   ordered_json list = ordered_json::array();
   for (const auto& [device, row] : summary.devices)
-    list.push_back({{"device", device_text(device)},
+    list.push_back({{"device", device_number_text(device)},
                     {"name", bytes_json(row.name)},
                     {"requests", row.requests},
                     {"parts", row.parts},
@@ -342,7 +340,7 @@ ordered_json devices_json(const TraceSummary& summary) {
 ordered_json mounts_json(const TraceSummary& summary) {
   ordered_json list = ordered_json::array();
   for (const MountInfo& mount : summary.mounts)
-    list.push_back({{"device", device_text(mount.device)},
+    list.push_back({{"device", device_number_text(mount.device)},
                     {"filesystem", bytes_json(mount.filesystem)},
                     {"mount_point", bytes_json(mount.mount_point)},
                     {"block_size", mount.block_size},
@@ -354,7 +352,7 @@ ordered_json roots_json(const TraceSummary& summary) {
   ordered_json list = ordered_json::array();
   for (const ChangingRoots::Root& root : summary.roots())
     list.push_back(
-        {{"device", device_text(root.device)}, {"path", bytes_json(root.path)}, {"changing_calls", root.calls}});
+        {{"device", device_number_text(root.device)}, {"path", bytes_json(root.path)}, {"changing_calls", root.calls}});
   return list;
 }
 

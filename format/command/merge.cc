@@ -9,6 +9,7 @@
 
 #include "format/base/units.h"
 #include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
 
@@ -156,12 +157,13 @@ Result<CopyCounts> merge(const Terminal& terminal, const MergeOptions& options, 
   IOTAPE_TRY(require_one_clock(sources));
   std::string history = "merge";
   for (const std::string& input : options.inputs) history += ' ' + file_name_of(input);
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, merged_header(sources), std::move(history)));
-  Merger merger(std::move(sources), *to);
+  IOTAPE_ASSIGN(TraceFile to,
+                TraceFile::create(options.output, options.force, merged_header(sources), std::move(history)));
+  Merger merger(std::move(sources), to.writer());
   IOTAPE_ASSIGN(const CopyCounts counts, merger.run());
   TraceTotals totals = merged_totals(merger.sources());
   totals.seen = counts.events() + totals.lost();
-  IOTAPE_TRY(to->finish(totals));
+  IOTAPE_TRY(to.finish(totals));
   for (const Source& source : merger.sources())
     sound &= report_health(terminal, "merge", *source.reader, options.strict) == kExitOk;
   return counts;
@@ -175,7 +177,11 @@ int run_merge(CommandCall& call) {
   CLI::App app("Join traces of one machine into one, in the order of time; each keeps a recorder number of its own",
                "iotape merge");
   add_common_options(app, terminal);
-  app.add_option("TRACES", options.inputs, "The traces to join")->required()->expected(2, 1000);
+  app.add_option("TRACE", options.inputs, "The traces to join, two or more")
+      ->required()
+      ->expected(2, 1000)
+      ->type_name("")
+      ->option_text("TRACE TRACE...");
   app.add_option("-o,--output", options.output, "The trace to write")->required();
   app.add_flag("--force", options.force, "Overwrite the output");
   app.add_flag("--strict", options.strict, "Exit 4 when an input is damaged, interrupted or lossy");
@@ -184,8 +190,8 @@ int run_merge(CommandCall& call) {
   const auto counts = merge(terminal, options, sound);
   if (!counts) return report_error(terminal, "merge", counts.error());
   if (!terminal.quiet)
-    fmt::print(terminal.err, "{}: {} calls, {} requests\nnext: iotape info {}\n", options.output,
-               format_count(counts->syscalls), format_count(counts->requests), options.output);
+    fmt::print(terminal.err, "{}: {} calls, {} requests\nnext: iotape info {}\n", shell_word(options.output),
+               format_count(counts->syscalls), format_count(counts->requests), shell_word(options.output));
   return sound ? kExitOk : kExitDamaged;
 }
 

@@ -7,6 +7,7 @@
 
 #include "format/base/units.h"
 #include "format/command/trace_health.h"
+#include "format/quoting.h"
 #include "format/trace_copy.h"
 #include "format/trace_files.h"
 
@@ -27,11 +28,11 @@ std::string default_output(const std::string& input) {
 }
 
 Result<CopyCounts> recover(TraceReader& from, const RecoverOptions& options) {
-  IOTAPE_ASSIGN(auto to, create_trace(options.output, options.force, from.header(),
-                                      fmt::format("recover {}", file_name_of(options.input))));
-  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, *to));
-  IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(from.report(), counts, *to));
-  IOTAPE_TRY(to->finish(totals));
+  IOTAPE_ASSIGN(TraceFile to, TraceFile::create(options.output, options.force, from.header(),
+                                                fmt::format("recover {}", file_name_of(options.input))));
+  IOTAPE_ASSIGN(const CopyCounts counts, copy_events(from, to.writer()));
+  IOTAPE_ASSIGN(const TraceTotals totals, totals_of_copy(from.report(), counts, to.writer()));
+  IOTAPE_TRY(to.finish(totals));
   return counts;
 }
 
@@ -56,8 +57,8 @@ int run_recover(CommandCall& call) {
   report_health(terminal, "recover", **from, false);
   if (terminal.quiet) return kExitOk;
   fmt::print(terminal.err, "{}: {} calls, {} requests and {} other events saved\nnext: iotape info {}\n",
-             options.output, format_count(counts->syscalls), format_count(counts->requests),
-             format_count(counts->others), options.output);
+             shell_word(options.output), format_count(counts->syscalls), format_count(counts->requests),
+             format_count(counts->others), shell_word(options.output));
   return kExitOk;
 }
 

@@ -7,7 +7,7 @@
 
 #include "format/base/command.h"
 #include "format/base/units.h"
-#include "format/block_names.h"
+#include "format/enum_names.h"
 #include "format/syscall_table.h"
 
 namespace iotape {
@@ -20,6 +20,11 @@ std::vector<std::string> syscall_names() {
   for (std::uint32_t number = 0; number < kSyscallNumberLimit; ++number)
     if (const auto name = syscall_description(number).name; !name.empty()) names.emplace_back(name);
   return names;
+}
+
+std::vector<std::string> operation_names() {
+  const auto names = names_of(BlockOperation{});
+  return {names.begin(), names.end()};
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& value, std::string_view kind,
@@ -69,8 +74,8 @@ void add_selection_options(CLI::App& app, SelectionOptions& options) {
   add_words(app, "--device", "Only requests on this device: loop0, /dev/loop0 or 7:0; repeatable", options.devices);
   add_list(app, "--op", "Only requests of this operation: read, write, flush, discard, ...; repeatable",
            [&options](const std::string& value) {
-             const auto operation = block_operation_from_name(value);
-             if (!operation) refuse("--op", value, "request operation", block_operation_names());
+             const auto operation = enum_value<BlockOperation>(value);
+             if (!operation) refuse("--op", value, "request operation", operation_names());
              options.operations.push_back(*operation);
            });
   add_words(app, "--process", "Only this process: an id or a command name; repeatable", options.processes);

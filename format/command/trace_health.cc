@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "format/base/units.h"
+#include "format/quoting.h"
 
 namespace iotape {
 
@@ -16,10 +17,16 @@ std::uint64_t lost_events(const ReadReport& report) {
   return std::max({lost, report.lost, by_cause});
 }
 
+void report_unmatched(const Terminal& terminal, std::string_view command, std::string_view trace,
+                      const std::vector<std::string>& unmatched) {
+  for (const std::string& word : unmatched)
+    fmt::print(terminal.err, "iotape {}: {}: nothing matches {}\n", command, shell_word(trace), word);
+}
+
 int report_health(const Terminal& terminal, std::string_view command, const TraceReader& trace, bool strict) {
   const ReadReport& report = trace.report();
   const auto say = [&](const std::string& what) {
-    fmt::print(terminal.err, "iotape {}: {}: {}\n", command, trace.name(), what);
+    fmt::print(terminal.err, "iotape {}: {}: {}\n", command, shell_word(trace.name()), what);
   };
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(report.damage.size(), kShown); ++i)

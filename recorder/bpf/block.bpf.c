@@ -12,7 +12,6 @@
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
 #define S_IFDIR 0040000
-#define PF_KTHREAD 0x00200000
 #define PAGE_BYTES 4096
 #define BTRFS_BTREE_INODE 1
 
@@ -130,8 +129,7 @@ static __always_inline void want(__u32 device) {
 
 /* With record_all a process is traced before it has made its first call, and has no state yet. */
 static __always_inline bool is_of_recording(struct task_struct* task, struct task_state* state) {
-  if (state) return state->start.armed;
-  return config.record_all && !(task->flags & PF_KTHREAD) && (__u32)task->tgid != config.own_process;
+  return state ? state->start.armed : is_asked_for(task);
 }
 
 static __always_inline bool current_is_of_recording(void) {
@@ -394,7 +392,7 @@ static __always_inline bool belongs(struct wire_bio* record, bool traced) {
 }
 
 static __always_inline int queue_bio(struct bio* bio) {
-  if (!bio) return 0;
+  if (!bio || closing) return 0;
   struct gendisk* disk = bio_disk(bio);
   __u32 opf = bio->bi_opf;
   struct task_struct* task = bpf_get_current_task_btf();
@@ -536,6 +534,7 @@ static __always_inline int issue_request(struct request* rq) {
     emit_request(state, 0);
     bpf_map_delete_elem(&requests, &key);
   }
+  if (closing) return 0;
   __u32 disk = disk_number(request_disk(rq));
   if (!is_wanted(disk) && (block_config.listed_only || !carries(rq))) return 0;
   begin_request(key, rq, disk);

@@ -1,12 +1,16 @@
 /* System calls: the enter hook keeps time, arguments and what the call will change; the exit hook reads strings (by
  * then the kernel has faulted their pages in) and writes one record. One generic pair driven by a table in rodata. */
+#include "recorder/bpf/place.bpf.h"
 #include "recorder/bpf/stacks.bpf.h"
-#include "recorder/bpf/tail.bpf.h"
 
 #define TS_COMPAT 2U
 #define X32_BIT 0x40000000L
-#define PF_KTHREAD 0x00200000U
+#define NUMBER_CHDIR 80
+#define NUMBER_PIVOT_ROOT 155
+#define NUMBER_CHROOT 161
 #define NUMBER_IO_SUBMIT 209
+#define NUMBER_UNSHARE 272
+#define NUMBER_SETNS 308
 #define NUMBER_IO_URING_ENTER 426
 #define CALL_FIXED offsetof(struct wire_call, args)
 
@@ -258,13 +262,14 @@ static __always_inline void begin_call(struct task_struct* task, struct task_sta
 
 /* With record_all every user process is taken in at its first call. */
 static __noinline struct task_state* adopt(struct task_struct* task) {
-  if ((__u32)task->tgid == config.own_process || (task->flags & PF_KTHREAD)) return NULL;
-  if (config.record_user && task->cred->uid.val != config.user_id) return NULL;
+  if (!is_asked_for(task)) return NULL;
   struct task_state* state = bpf_task_storage_get(&tasks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-  if (state)
-    state->start.armed = 1;
-  else
+  if (!state) {
     count_loss(WIRE_LOSS_TASK_STORAGE);
+    return NULL;
+  }
+  state->start.armed = 1;
+  emit_current_context(WIRE_CONTEXT_FOUND);
   return state;
 }
 
@@ -344,6 +349,13 @@ static __always_inline void exit_without_enter(struct task_state* state, const s
   if (number < WIRE_SHAPES && shapes[number].recorded && state->start.armed) count_loss(WIRE_LOSS_ORPHAN_EXIT);
 }
 
+/* Calls after which paths mean something else. Not fchdir: its descriptor is known. */
+static __always_inline bool changes_place(const struct wire_call* call) {
+  if (call->flags || call->result != 0) return false;
+  return call->number == NUMBER_CHDIR || call->number == NUMBER_CHROOT || call->number == NUMBER_PIVOT_ROOT ||
+         call->number == NUMBER_UNSHARE || call->number == NUMBER_SETNS;
+}
+
 static __always_inline void count_own_call(void) {
   struct wire_counters* c = my_counters();
   if (c) c->own_calls++;
@@ -370,6 +382,7 @@ int BPF_PROG(call_exit, struct pt_regs* regs, long result) {
   take_stacks(ctx, call);
   count_uncaptured(call);
   emit_call(task, state);
+  if (changes_place(call)) emit_current_context(WIRE_CONTEXT_CHANGED);
   return 0;
 }
 

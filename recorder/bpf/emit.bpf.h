@@ -13,6 +13,7 @@
 
 extern const volatile struct wire_config config;
 extern volatile __u64 loss_epoch; /* changed by the user side each time it has read the losses */
+extern volatile __u8 closing;     /* the recording ends: requests under way go on to their end, no new ones begin */
 
 /* A traced task. Its being there is what "traced" means; `call` is the call under way in wire layout. */
 struct task_state {
@@ -112,6 +113,15 @@ static __always_inline void emit_other(void* record, __u64 size) {
 static __always_inline struct task_state* state_of(struct task_struct* task) {
   if (config.fast_storage_test && !task->bpf_storage) return NULL;
   return bpf_task_storage_get(&tasks, task, 0, 0);
+}
+
+#define PF_KTHREAD 0x00200000U
+
+/* Whether the current task, which has no state, is one that record_all takes in at its first call. */
+static __always_inline bool is_asked_for(struct task_struct* task) {
+  if (!config.record_all || (task->flags & PF_KTHREAD) || (__u32)task->tgid == config.own_process) return false;
+  if (config.record_user && task->cred->uid.val != config.user_id) return false;
+  return !config.record_cgroup || bpf_get_current_ancestor_cgroup_id(config.cgroup_level) == config.cgroup;
 }
 
 static __always_inline bool is_traced(struct task_struct* task) {

@@ -23,7 +23,14 @@ struct super_block {
   unsigned long s_magic;
 };
 
+struct hlist_node {
+  struct hlist_node* next;
+};
+struct hlist_head {
+  struct hlist_node* first;
+};
 struct inode {
+  struct hlist_head i_dentry; /* its names, linked through dentry::d_u.d_alias */
   unsigned short i_mode;
   unsigned int i_flags;
   kuid_t i_uid;
@@ -55,12 +62,26 @@ struct qstr {
   __u32 len;
   const unsigned char* name;
 };
+struct hlist_bl_node {
+  struct hlist_bl_node** pprev;
+};
 struct dentry {
+  struct hlist_bl_node d_hash; /* pprev NULL: not to be found under its name, which has been removed */
   struct dentry* d_parent;
   struct qstr d_name;
   struct inode* d_inode;
+  union {
+    struct hlist_node d_alias;
+  } d_u;
 };
-struct vfsmount;
+struct vfsmount {
+  struct dentry* mnt_root;
+};
+struct mount { /* around every vfsmount */
+  struct mount* mnt_parent;
+  struct dentry* mnt_mountpoint;
+  struct vfsmount mnt;
+};
 struct path {
   struct vfsmount* mnt;
   struct dentry* dentry;

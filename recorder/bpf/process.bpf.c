@@ -1,5 +1,5 @@
 /* The process tree: every descendant of a traced thread is traced from before its first instruction. */
-#include "recorder/bpf/tail.bpf.h"
+#include "recorder/bpf/place.bpf.h"
 
 #define NUMBER_CLONE 56
 #define NUMBER_VFORK 58
@@ -87,6 +87,7 @@ int BPF_PROG(process_exec, struct task_struct* task, int old_thread, struct linu
   at &= SCRATCH_MASK;
   record->head.size = (__u16)at;
   emit_other(record, at);
+  if (config.record_calls) emit_current_context(WIRE_CONTEXT_PROGRAM);
   return 0;
 }
 

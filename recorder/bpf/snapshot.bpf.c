@@ -1,6 +1,6 @@
 /* The state of the traced threads when recording begins: what they have open, where they are. Iterators, run once by
  * the user side after the threads were marked. */
-#include "recorder/bpf/tail.bpf.h"
+#include "recorder/bpf/place.bpf.h"
 
 SEC("iter/task")
 int snapshot_contexts(struct bpf_iter__task* ctx) {
@@ -8,24 +8,7 @@ int snapshot_contexts(struct bpf_iter__task* ctx) {
   if (!task) return 0;
   struct task_state* state = bpf_task_storage_get(&tasks, task, 0, 0);
   if (!state) return 0;
-  struct wire_context record = {};
-  record.head.kind = WIRE_CONTEXT;
-  record.head.size = sizeof(record);
-  record.time = bpf_ktime_get_boot_ns();
-  record.process = (__u32)task->tgid;
-  record.thread = (__u32)task->pid;
-  record.parent_process = (__u32)BPF_CORE_READ(task, real_parent, tgid);
-  record.parent_thread = (__u32)BPF_CORE_READ(task, real_parent, pid);
-  record.umask = (__u32)BPF_CORE_READ(task, fs, umask);
-  record.user = BPF_CORE_READ(task, cred, fsuid.val);
-  record.group = BPF_CORE_READ(task, cred, fsgid.val);
-  record.armed = state->start.armed;
-  struct inode* inode = BPF_CORE_READ(task, fs, pwd.dentry, d_inode);
-  if (inode) identify_by_probe(inode, &record.working_directory);
-  inode = BPF_CORE_READ(task, fs, root.dentry, d_inode);
-  if (inode) identify_by_probe(inode, &record.root);
-  bpf_probe_read_kernel_str(record.command, sizeof(record.command), task->comm);
-  emit_other(&record, sizeof(record));
+  emit_context_of(task, state->start.armed, WIRE_CONTEXT_FOUND);
   return 0;
 }
 

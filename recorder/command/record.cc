@@ -15,6 +15,7 @@
 
 #include "format/base/cold_caches.h"
 #include "format/base/units.h"
+#include "format/quoting.h"
 #include "recorder/changing_watch.h"
 #include "recorder/command/record_options.h"
 #include "recorder/device_facts.h"
@@ -48,6 +49,16 @@ sigset_t block_signals() {
   return set;
 }
 
+// Which of the signals that end a recording waits to be taken; 0: none.
+int pending_end() {
+  sigset_t waiting;
+  ::sigemptyset(&waiting);
+  ::sigpending(&waiting);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (::sigismember(&waiting, signal) == 1) return signal;
+  return 0;
+}
+
 enum class Ending { kWorkloadEnded, kWindow, kInterrupted, kTooLarge, kDiskLow, kSinkFailed };
 
 const char* reason_of(Ending ending) {
@@ -77,10 +88,16 @@ class RecordRun {
 
  private:
   Result<ProbeOptions> probe_options() const;
+  [[nodiscard]] std::string subject() const;
   Result<void> start_workload();
   Result<void> follow();
   Result<void> create_writer();
   Result<void> walk_trees();
+  Result<int> record(const sigset_t& signals);
+  Result<void> get_ready();
+  Result<int> release_workload();
+  [[nodiscard]] int stop_early(int signal) const;
+  [[nodiscard]] int command_refused(int reason) const;
   Ending wait_for_end(const sigset_t& signals);
   std::optional<Ending> check_limits() const;
   [[nodiscard]] int exit_status(Ending ending) const;
@@ -89,15 +106,19 @@ class RecordRun {
   void summarise(const TraceTotals& totals, Ending ending) const;
   void print_losses(const TraceTotals& totals) const;
   void print_roots() const;
+  void print_unseen_removals() const;
 
   RecordOptions options_;
   Terminal& terminal_;
-  TraceOutput output_;
+  std::optional<TraceOutput> output_;
   std::optional<WorkloadProcess> workload_;
   std::unique_ptr<Recording> recording_;
   std::unique_ptr<TraceWriter> writer_;
+  std::optional<WriterSink> file_;
   std::optional<ChangingWatch> watch_;
   std::optional<std::int32_t> workload_status_;
+  bool begun_ = false;  // the workload runs under the recording
+  int interrupted_by_ = SIGINT;
   bool lost_ = false;
 };
 
@@ -106,7 +127,10 @@ Result<ProbeOptions> RecordRun::probe_options() const {
   probe.calls = options_.calls;
   probe.block = options_.block;
   probe.states = options_.states && options_.calls;
-  probe.record_all = options_.all;
+  probe.record_all = options_.all || !options_.cgroup.empty();
+  if (!options_.cgroup.empty()) {
+    IOTAPE_ASSIGN(probe.cgroup, find_control_group(options_.cgroup));
+  }
   probe.ring_bytes = options_.ring_bytes;
   probe.arguments = options_.arguments;
   probe.stacks_failed = options_.stacks_failed;
@@ -115,7 +139,7 @@ Result<ProbeOptions> RecordRun::probe_options() const {
     IOTAPE_ASSIGN(const DeviceId device, find_device(name));
     probe.devices.push_back(device);
   }
-  if (options_.all && !options_.user.empty() && options_.command.empty()) {
+  if (probe.record_all && !options_.user.empty() && options_.command.empty()) {
     IOTAPE_ASSIGN(const RunAs who, find_user(options_.user));
     probe.record_user = true;
     probe.user = who.user;
@@ -125,7 +149,7 @@ Result<ProbeOptions> RecordRun::probe_options() const {
 
 Result<void> RecordRun::start_workload() {
   if (options_.command.empty()) return {};
-  WorkloadProcess::Options start{options_.command, std::nullopt, output_.standard_output()};
+  WorkloadProcess::Options start{options_.command, std::nullopt, options_.output == "-"};
   const char* caller = std::getenv("SUDO_USER");
   const std::string user = !options_.user.empty() ? options_.user : caller != nullptr ? caller : "";
   if (!user.empty() && user != "root") {
@@ -159,13 +183,13 @@ Result<void> RecordRun::create_writer() {
   WriterOptions writing;
   constexpr std::int64_t kReorderWindow = 10'000'000;  // two processors' hooks differ by far less
   writing.reorder_window = Nanoseconds(kReorderWindow);
-  IOTAPE_ASSIGN(writer_, TraceWriter::create(std::move(output_.file), std::move(header), writing));
+  IOTAPE_ASSIGN(writer_, TraceWriter::create(output_->take_file(), std::move(header), writing));
   return {};
 }
 
 Result<void> RecordRun::walk_trees() {
   for (const std::string& tree : options_.trees) {
-    IOTAPE_ASSIGN(const TreeWalkReport report, snapshot_tree(tree, *writer_));
+    IOTAPE_ASSIGN(const TreeWalkReport report, snapshot_tree(tree, *watch_, [] { return pending_end() != 0; }));
     if (!terminal_.quiet)
       fmt::print(terminal_.err, "iotape: {} holds {} entries{}\n", tree, format_count(report.entries),
                  report.complete ? "" : "; the walk stopped at its bound");
@@ -177,8 +201,8 @@ std::optional<Ending> RecordRun::check_limits() const {
   if (options_.max_size && writer_->bytes_written() >= *options_.max_size) return Ending::kTooLarge;
   if (recording_->failure()) return Ending::kSinkFailed;
   struct statvfs space {};
-  const std::string place = std::filesystem::absolute(output_.name).parent_path();
-  if (options_.min_free && !output_.standard_output() && ::statvfs(place.c_str(), &space) == 0 &&
+  const std::string place = std::filesystem::absolute(output_->name()).parent_path();
+  if (options_.min_free && !output_->standard_output() && ::statvfs(place.c_str(), &space) == 0 &&
       std::uint64_t{space.f_bavail} * space.f_frsize < *options_.min_free)
     return Ending::kDiskLow;
   return std::nullopt;
@@ -193,6 +217,7 @@ Ending RecordRun::wait_for_end(const sigset_t& signals) {
     const int signal = ::sigtimedwait(&signals, nullptr, &kTick);
     if (workload_ && !workload_status_) workload_status_ = workload_->poll();
     if (workload_status_) return give_up ? Ending::kInterrupted : Ending::kWorkloadEnded;
+    if (signal == SIGTERM || signal == SIGHUP) interrupted_by_ = signal;
     if (signal == SIGTERM || signal == SIGHUP) return Ending::kInterrupted;
     // Ctrl-C went to the command too: it is given time to end in its own way. A second one is meant for us.
     if (signal == SIGINT && (!workload_ || give_up)) return Ending::kInterrupted;
@@ -211,7 +236,7 @@ int RecordRun::exit_status(Ending ending) const {
     const int status = *workload_status_;
     return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
   }
-  return ending == Ending::kInterrupted && workload_ ? kExitInterrupted : kExitOk;
+  return ending == Ending::kInterrupted && workload_ ? kSignalBase + interrupted_by_ : kExitOk;
 }
 
 void RecordRun::print_losses(const TraceTotals& totals) const {
@@ -244,6 +269,16 @@ void RecordRun::print_roots() const {
     fmt::print(terminal_.err, "iotape: {} changing calls below {}\n", format_count(root.calls), root.path);
 }
 
+void RecordRun::print_unseen_removals() const {
+  const RemovalWatch& removals = watch_->removals();
+  if (removals.unseen() == 0 || !options_.calls || !options_.states) return;
+  fmt::print(terminal_.err,
+             "iotape: {} removed files had a size nobody saw; this would have told:", format_count(removals.unseen()));
+  for (const ChangingRoots::Root& root : removals.directories())
+    fmt::print(terminal_.err, " --snapshot tree={}", root.path);
+  fmt::print(terminal_.err, "\n");
+}
+
 void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   print_losses(totals);
   if (terminal_.quiet) return;
@@ -252,10 +287,13 @@ void RecordRun::summarise(const TraceTotals& totals, Ending ending) const {
   const char* reason = reason_of(ending);
   if (*reason != '\0') fmt::print(terminal_.err, "iotape: {}\n", reason);
   print_roots();
-  fmt::print(terminal_.err, "iotape: {}: {} events ({} calls, {} requests), {}, {:.2f} bytes per event, lost {}\n",
-             output_.name, format_count(totals.written), format_count(totals.syscalls), format_count(totals.requests),
-             format_size(bytes), each, format_count(totals.lost()));
-  if (!output_.standard_output()) fmt::print(terminal_.err, "iotape: next: iotape info {}\n", output_.name);
+  print_unseen_removals();
+  fmt::print(terminal_.err,
+             "iotape: {}: {} events ({} calls, {} requests)\niotape: {}, {:.2f} bytes per event, lost {}\n",
+             shell_word(output_->name()), format_count(totals.written), format_count(totals.syscalls),
+             format_count(totals.requests), format_size(bytes), each, format_count(totals.lost()));
+  if (!output_->standard_output())
+    fmt::print(terminal_.err, "iotape: next: iotape info {}\n", shell_word(output_->name()));
 }
 
 // When the trace could not be written the command is still the user's foreground job: its end is waited for,
@@ -275,44 +313,88 @@ Result<void> RecordRun::finish(Ending ending) {
   lost_ = totals.lost() != 0;
   if (const auto failed = recording_->failure()) {
     summarise(totals, ending);
-    return tl::make_unexpected(Error(*failed).within(
-        fmt::format("writing {} (what was written before is readable; the workload was not touched)", output_.name)));
+    return tl::make_unexpected(Error(*failed).within(fmt::format(
+        "writing {} (what was written before is readable; the workload was not touched)", output_->name())));
   }
   IOTAPE_TRY(writer_->finish(totals));
   summarise(totals, ending);
   return {};
 }
 
-Result<int> RecordRun::run() {
-  IOTAPE_ASSIGN(const ProbeOptions probe, probe_options());
-  const std::string name = options_.command.empty()
-                               ? (options_.all ? "all" : fmt::format("pid-{}", options_.processes.front()))
-                               : options_.command.front();
-  const sigset_t signals = block_signals();
-  IOTAPE_ASSIGN(recording_, Recording::prepare(probe));
-  IOTAPE_ASSIGN(output_, open_trace_output({options_.output, name, options_.force, terminal_.out_is_terminal,
-                                            number_from_environment("SUDO_UID"), number_from_environment("SUDO_GID")}));
-  IOTAPE_TRY(start_workload());
-  IOTAPE_TRY(follow());
+Result<void> RecordRun::get_ready() {
   IOTAPE_TRY(create_writer());
+  watch_.emplace(file_.emplace(*writer_));
   IOTAPE_TRY(walk_trees());
-  WriterSink file(*writer_);
-  watch_.emplace(file);
-  if (options_.cold) IOTAPE_TRY(make_caches_cold());
+  if (options_.cold && pending_end() == 0) IOTAPE_TRY(make_caches_cold());
+  return {};
+}
+
+// The command is still waiting to be let go: it ends without having been anything but a copy of this program.
+int RecordRun::stop_early(int signal) const {
+  if (!terminal_.quiet)
+    fmt::print(terminal_.err, "iotape: interrupted before anything was recorded{}\n",
+               workload_ ? "; the command was not started" : "");
+  return kSignalBase + signal;
+}
+
+// The errno of the command's exec, 0 when it runs; anything else when a signal came first.
+Result<int> RecordRun::release_workload() {
+  if (pending_end() != 0) return EINTR;
+  return workload_ ? workload_->release() : Result<int>(0);
+}
+
+int RecordRun::command_refused(int reason) const {
+  fmt::print(terminal_.err, "iotape record: {}: {}\n", options_.command.front(), std::strerror(reason));
+  return reason == ENOENT ? kNotFound : kCannotExecute;
+}
+
+Result<int> RecordRun::record(const sigset_t& signals) {
+  IOTAPE_TRY(get_ready());
+  if (const int signal = pending_end(); signal != 0) return stop_early(signal);
   IOTAPE_TRY(recording_->begin(*watch_));
-  if (workload_) {
-    IOTAPE_ASSIGN(const int refused, workload_->release());
-    if (refused != 0) {
-      fmt::print(terminal_.err, "iotape record: {}: {}\n", options_.command.front(), std::strerror(refused));
-      IOTAPE_TRY(finish(Ending::kWorkloadEnded));
-      return refused == ENOENT ? kNotFound : kCannotExecute;
-    }
+  if (auto refused = release_workload(); !refused || *refused != 0) {
+    IOTAPE_TRY(recording_->stop());
+    // A Ctrl-C went to the waiting child as well, which then was not there to be let go.
+    if (const int signal = pending_end(); signal != 0) return stop_early(signal);
+    IOTAPE_TRY(refused);
+    return command_refused(*refused);
+  }
+  begun_ = true;
+  auto published = output_->publish();
+  if (!published) {
+    IOTAPE_TRY(recording_->stop());
+    let_workload_end(signals);
+    IOTAPE_TRY(std::move(published));
   }
   const Ending ending = wait_for_end(signals);
   auto finished = finish(ending);
   if (!finished) let_workload_end(signals);
   IOTAPE_TRY(std::move(finished));
   return exit_status(ending);
+}
+
+// What the trace is called after.
+std::string RecordRun::subject() const {
+  if (!options_.command.empty()) return options_.command.front();
+  if (!options_.cgroup.empty()) return "cgroup";
+  return options_.all ? "all" : fmt::format("pid-{}", options_.processes.front());
+}
+
+Result<int> RecordRun::run() {
+  IOTAPE_ASSIGN(const ProbeOptions probe, probe_options());
+  const sigset_t signals = block_signals();
+  IOTAPE_ASSIGN(recording_, Recording::prepare(probe));
+  if (const int signal = pending_end(); signal != 0) return stop_early(signal);
+  IOTAPE_TRY(start_workload());
+  IOTAPE_TRY(follow());
+  // Last, so that a file under this name has its header at once.
+  IOTAPE_ASSIGN(auto output,
+                TraceOutput::open({options_.output, subject(), options_.force, terminal_.out_is_terminal,
+                                   number_from_environment("SUDO_UID"), number_from_environment("SUDO_GID")}));
+  output_.emplace(std::move(output));
+  auto status = record(signals);
+  if (!begun_) output_->discard();
+  return status;
 }
 
 }  // namespace

@@ -27,13 +27,15 @@ void declare(CLI::App& app, RecordOptions& options, Typed& typed) {
   app.add_flag("--force", options.force, "Overwrite an existing file");
   one(app.add_option("-p,--pid", options.processes, "Record this running process and its descendants; repeatable"));
   app.add_flag("-a,--all", options.all, "Record every process of the machine");
+  app.add_option("--cgroup", options.cgroup, "Record every process in this control group (version 2) and below it");
   app.add_option("-u,--user", options.user, "Run the command as this user (under sudo: default the caller)");
   app.add_option("-w,--window", typed.window, "Stop recording after this time, e.g. 10s; the workload goes on");
   one(app.add_option("-d,--device", options.devices, "Requests of this disk only, e.g. sda; repeatable"));
   app.add_option("--layers", typed.layers, "syscalls, block or both (default syscalls,block)");
   app.add_option("--ring-size", typed.ring, "Buffer between kernel and recorder (default 64M)");
   one(app.add_option("--snapshot", typed.snapshots,
-                     "touched: what files were like when first met (default); tree=DIR: walk it first; none"));
+                     "touched: what files were like when first met (default); tree=DIR: walk it first; none\n"
+                     "(but descriptors open before keep their files' sizes: a replay has to open them)"));
   app.add_flag("--cold", options.cold, "Drop the caches before the command starts");
   app.add_option("--args", typed.arguments, "Of programs keep none, the file's name, or all arguments");
   app.add_option("--stacks", typed.stacks, "Keep call stacks of calls that failed, or were slow=1ms");
@@ -102,10 +104,13 @@ Result<void> convert(const Typed& typed, RecordOptions& options) {
   }
   constexpr std::uint64_t kLargestRing = 2ULL << 30U;
   if (options.ring_bytes > kLargestRing) return failure(ErrorCode::kUsage, "--ring-size: at most 2G");
-  if (options.command.empty() && options.processes.empty() && !options.all)
-    return failure(ErrorCode::kUsage, "nothing to record: give a COMMAND, -p PID or -a");
+  const bool grouped = !options.cgroup.empty();
+  if (options.command.empty() && options.processes.empty() && !options.all && !grouped)
+    return failure(ErrorCode::kUsage, "nothing to record: give a COMMAND, -p PID, --cgroup PATH or -a");
   if (!options.command.empty() && !options.processes.empty())
     return failure(ErrorCode::kUsage, "give a COMMAND or -p PID, not both");
+  if (grouped && (!options.command.empty() || !options.processes.empty() || options.all))
+    return failure(ErrorCode::kUsage, "--cgroup is given alone: without a COMMAND, -p and -a");
   return {};
 }
 
@@ -114,7 +119,7 @@ Result<void> convert(const Typed& typed, RecordOptions& options) {
 int parse_record_options(CommandCall& call, RecordOptions& options) {
   CLI::App app(
       "Record what a workload asks of its filesystem and what that asks of the disk.\n"
-      "usage: iotape record [OPTIONS] [--] COMMAND...\n       iotape record [OPTIONS] -p PID | -a",
+      "usage: iotape record [OPTIONS] [--] COMMAND...\n       iotape record [OPTIONS] -p PID | --cgroup PATH | -a",
       "iotape record");
   app.footer(
       "Exit status: the command's own, 128+n for a signal; 125 when recording failed, 126 and 127 as env(1).\n"

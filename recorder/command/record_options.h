@@ -16,6 +16,7 @@ struct RecordOptions {
   bool force = false;
   std::vector<std::int32_t> processes;
   bool all = false;
+  std::string cgroup;
   std::string user;
   std::optional<Nanoseconds> window;
   std::vector<std::string> devices;

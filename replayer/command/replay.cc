@@ -1,6 +1,5 @@
 #include "replayer/command/replay.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,15 +13,17 @@
 #include <thread>
 
 #include "format/base/units.h"
+#include "format/command/trace_health.h"
+#include "format/quoting.h"
+#include "format/trace_files.h"
 #include "replayer/command/replay_options.h"
 #include "replayer/command/replay_summary.h"
 #include "replayer/engine/result_trace.h"
 #include "replayer/engine/target_requests.h"
+#include "replayer/target/channel.h"
 
 namespace iotape {
 namespace {
-
-constexpr mode_t kTraceMode = 0600;
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -76,25 +77,24 @@ void sleep_for(Nanoseconds duration) {
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
-Result<FileDescriptor> create_result_file(const std::string& path, bool force) {
-  if (path == "-") return FileDescriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
-  FileDescriptor file(::open(path.c_str(), flags, kTraceMode));
-  if (!file && errno == EEXIST)
-    return failure(ErrorCode::kUsage, fmt::format("{} exists; --force overwrites it, -o names another", path));
-  if (!file) return system_failure("creating " + path, errno);
-  return file;
-}
-
 class ReplayRun {
  public:
   ReplayRun(const Terminal& terminal, ReplayOptions options, const SelfRecorderFactory& make_recorder)
       : terminal_(terminal),
         options_(std::move(options)),
         make_recorder_(make_recorder),
-        open_(open_trace_file(options_.trace)) {}
+        open_(select_events(open_trace_file(options_.trace), options_.selection)) {}
 
+  // A result that was begun is kept: it can be read as far as it got.
   Result<int> run() {
+    auto status = run_passes();
+    if (!status && result_begun_ && options_.result != "-")
+      status.error().message += fmt::format(" ({} holds the replay up to there)", options_.result);
+    return status;
+  }
+
+ private:
+  Result<int> run_passes() {
     IOTAPE_TRY(survey());
     if (options_.dry_run) return rehearse();
     for (std::uint32_t pass = 0; pass < options_.loops; ++pass) {
@@ -104,7 +104,6 @@ class ReplayRun {
     return conclude();
   }
 
- private:
   [[nodiscard]] ReplaySummary summary() const {
     return {options_,           survey_,           roots_,       tree_.summary, &report_,
             facts_.description, facts_.filesystem, facts_.notes, walls_,        options_.result};
@@ -113,6 +112,10 @@ class ReplayRun {
   Result<void> survey() {
     IOTAPE_ASSIGN(auto source, open_());
     IOTAPE_ASSIGN(survey_, survey_trace(*source, options_.pace.longest_gap));
+    report_unmatched(terminal_, "replay", options_.trace, source->unmatched());
+    if (survey_.calls == 0 && survey_.unselected > 0)
+      return failure(ErrorCode::kUsage, fmt::format("the selection leaves none of the {} calls of {} to replay",
+                                                    format_count(survey_.unselected), options_.trace));
     if (survey_.calls == 0)
       return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", options_.trace));
     if (options_.strict) IOTAPE_TRY(refuse_damage());
@@ -121,7 +124,17 @@ class ReplayRun {
     if (roots_.all().empty())
       return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
     tree_ = build_initial_tree(survey_, roots_);
-    return {};
+    if (!options_.json) print_unplaced(terminal_, summary());
+    return check_threads();
+  }
+
+  // Found out before anything is made rather than in the middle of the run.
+  Result<void> check_threads() const {
+    if (options_.target.kind == "null" || survey_.most_threads < kThreadSlots) return {};
+    return failure(ErrorCode::kLimit,
+                   fmt::format("{} threads of the trace live at once, a target carries fewer than {}; replay a part "
+                               "with --process or --from and --to",
+                               format_count(survey_.most_threads), format_count(kThreadSlots)));
   }
 
   Result<void> refuse_damage() const {
@@ -148,7 +161,8 @@ class ReplayRun {
     else
       print_dry_run(terminal_, summary());
     if (!terminal_.quiet)
-      fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT\n", options_.trace, options_.target_text);
+      fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT\n", shell_word(options_.trace),
+                 shell_word(options_.target_text));
     return kExitOk;
   }
 
@@ -175,12 +189,15 @@ class ReplayRun {
       IOTAPE_ASSIGN(result, create_result(*target));
     }
     IOTAPE_ASSIGN(auto source, open_());
-    IOTAPE_ASSIGN(report_, run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target,
-                                           engine_options(target->facts().clock), result.get()));
-    IOTAPE_TRY(target->finish(options_.final_sync));
-    walls_.push_back(target->now() - report_.anchor);
+    auto report = run_replay_pass(*source, survey_.model->names().rewound(), roots_, *target,
+                                  engine_options(target->facts().clock), result.get());
+    if (!report && result) static_cast<void>(result->break_off());  // the first failure is the one to tell
+    if (!report) return tl::make_unexpected(std::move(report).error());
+    report_ = std::move(*report);
+    IOTAPE_TRY(target->finish(options_.final_sync && !report_.stopped));
+    walls_.push_back({report_.end - report_.anchor, target->now() - report_.anchor});
     facts_ = target->facts();
-    if (result) IOTAPE_TRY(result->finish(report_, survey_.losses));
+    if (result) IOTAPE_TRY(report_.stopped ? result->break_off() : result->finish(report_, survey_.losses));
     return {};
   }
 
@@ -205,7 +222,7 @@ class ReplayRun {
   }
 
   Result<std::unique_ptr<ResultTrace>> create_result(Target& target) {
-    IOTAPE_ASSIGN(auto file, create_result_file(options_.result, options_.force));
+    IOTAPE_ASSIGN(auto file, create_output(options_.result, options_.force));
     std::unique_ptr<SelfRecorder> recorder;
     if (target.facts().makes_requests) {
       recorder = std::make_unique<TargetRequests>(target);
@@ -217,11 +234,15 @@ class ReplayRun {
         fmt::print(terminal_.err, "the result will hold calls only: {}\n", made.error().message);
     }
     ResultOptions result;
+    result.file_name = options_.result;
     result.command = fmt::format("replay {} {} --pace {} --order strict{}", file_name(options_.trace),
                                  options_.target.kind, options_.pace_text, options_.cold ? " --cold" : "");
     result.cold = options_.cold;
     result.notes = notes();
-    return ResultTrace::create(std::move(file), survey_.header, target, result, std::move(recorder));
+    auto trace = ResultTrace::create(std::move(file), survey_.header, target, result, std::move(recorder));
+    result_begun_ = trace.has_value();
+    if (!result_begun_ && std::filesystem::is_regular_file(options_.result)) ::unlink(options_.result.c_str());
+    return trace;
   }
 
   [[nodiscard]] std::vector<std::string> notes() const {
@@ -242,10 +263,11 @@ class ReplayRun {
       print_summary(terminal_, summary());
     if (!terminal_.quiet) {
       if (options_.result.empty())
-        fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT keeps the replay as a trace\n", options_.trace,
-                   options_.target_text);
+        fmt::print(terminal_.err, "next: iotape replay {} {} -o RESULT keeps the replay as a trace\n",
+                   shell_word(options_.trace), shell_word(options_.target_text));
       else
-        fmt::print(terminal_.err, "next: iotape compare {} {}\n", options_.trace, options_.result);
+        fmt::print(terminal_.err, "next: iotape compare {} {}\n", shell_word(options_.trace),
+                   shell_word(options_.result));
     }
     if (report_.stopped) return kExitInterrupted;
     return report_.diverged(options_.strict) ? kExitDiverged : kExitOk;
@@ -261,7 +283,8 @@ class ReplayRun {
   BuiltTree tree_;
   ReplayReport report_;
   TargetFacts facts_;
-  std::vector<Nanoseconds> walls_;
+  std::vector<PassTimes> walls_;
+  bool result_begun_ = false;
 };
 
 }  // namespace

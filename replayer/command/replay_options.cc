@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "format/base/units.h"
+#include "format/command/selection_options.h"
 
 namespace iotape {
 namespace {
@@ -67,6 +68,7 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_flag("--dry-run", options.dry_run, "Say what would happen; touch nothing");
   app.add_flag("--strict", options.strict, "Refuse a damaged or lossy trace; any deviation is a divergence");
   app.add_flag("--json", options.json, "Print the summary as one JSON document");
+  add_selection_options(app, options.selection);
   app.footer(
       "Exit status: 0 replayed as recorded, 3 some calls ended otherwise, 4 the trace is damaged\n"
       "or lossy (--strict), 1 failed, 2 usage, 130 interrupted.\n"
@@ -102,6 +104,10 @@ Result<void> understand(ReplayOptions& options, const Words& words) {
   target.keep = {keeps("owner"), keeps("special"), keeps("setuid")};
   if (options.loops > 1 && target.tree != TreePolicy::kPrepare)
     return failure(ErrorCode::kUsage, "--loops makes the tree anew before each pass; leave out --tree");
+  if (!options.selection.devices.empty() || !options.selection.operations.empty())
+    return failure(ErrorCode::kUsage,
+                   "--device and --op select block requests, and a replay repeats system calls; use --syscall, --path, "
+                   "--process, --from and --to");
   if (options.trace == "-")
     return failure(ErrorCode::kUsage, "a replay reads its trace twice, so it cannot come from a pipe; save it first");
   return {};

@@ -7,6 +7,7 @@
 
 #include "format/base/command.h"
 #include "format/base/result.h"
+#include "format/selection.h"
 #include "replayer/engine/pace.h"
 #include "replayer/engine/replay_roots.h"
 #include "replayer/target/make_target.h"
@@ -21,6 +22,7 @@ struct ReplayOptions {
   std::string result;  // empty: none is written
   bool force = false;
   std::vector<PathMapping> mappings;
+  SelectionOptions selection;  // of calls
   bool external = false;
   PaceOptions pace;
   std::string pace_text = "asap";

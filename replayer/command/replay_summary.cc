@@ -6,7 +6,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "analysis/text_table.h"
 #include "format/base/units.h"
+#include "format/enum_names.h"
+#include "format/quoting.h"
 #include "format/syscall_table.h"
 
 namespace iotape {
@@ -22,7 +25,7 @@ std::string outcome_text(const OpOutcome& outcome) {
 }
 
 // Names are bytes; a terminal and JSON get printable ASCII.
-std::string printable(const std::string& bytes) {
+std::string escaped(const std::string& bytes) {
   std::string text;
   for (const char letter : bytes) {
     const auto byte = static_cast<unsigned char>(letter);
@@ -34,19 +37,21 @@ std::string printable(const std::string& bytes) {
   return text;
 }
 
+void say(std::FILE* to, int width, const std::string& text) { fmt::print(to, "{}", wrapped(text, width)); }
+
 std::string skipped_text(const ReplayReport& report) {
   std::string text;
   for (std::size_t reason = 0; reason < report.skipped.size(); ++reason)
     if (report.skipped[reason] > 0)
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", format_count(report.skipped[reason]),
-                          skip_reason_name(static_cast<SkipReason>(reason)));
+                          enum_name(static_cast<SkipReason>(reason)));
   return text.empty() ? "none" : text;
 }
 
 std::string roots_text(const ReplayRoots& roots) {
   std::string text;
   for (const ReplayRoot& root : roots.all())
-    text += fmt::format("  {} -> {}\n", printable(root.from), root.to.empty() ? "/" : root.to);
+    text += fmt::format("  {} -> {}\n", escaped(root.from), root.to.empty() ? "/" : root.to);
   return text;
 }
 
@@ -84,13 +89,14 @@ void print_calls(const Terminal& terminal, const ReplayReport& report, bool time
   }
 }
 
-void print_mismatches(std::FILE* to, const ReplayReport& report) {
+void print_mismatches(std::FILE* to, int width, const ReplayReport& report) {
   if (report.first_mismatches.empty()) return;
   fmt::print(to, "calls that ended otherwise (the first {}):\n", report.first_mismatches.size());
   for (const Mismatch& mismatch : report.first_mismatches)
-    fmt::print(to, "  event {}: {} {}: recorded {}, got {}\n", mismatch.source.value,
-               syscall_display_name(mismatch.number), printable(mismatch.what), outcome_text(mismatch.expected),
-               outcome_text(mismatch.got));
+    say(to, width,
+        fmt::format("- event {}: {} {}: recorded {}, got {}", mismatch.source.value,
+                    syscall_display_name(mismatch.number), escaped(mismatch.what), outcome_text(mismatch.expected),
+                    outcome_text(mismatch.got)));
 }
 
 Json duration_json(const DurationHistogram& histogram) {
@@ -107,7 +113,7 @@ Json outcome_json(const OpOutcome& outcome) { return {{"value", outcome.value}, 
 Json report_json(const ReplayReport& report) {
   Json skipped = Json::object();
   for (std::size_t reason = 1; reason < report.skipped.size(); ++reason)
-    skipped[std::string(skip_reason_name(static_cast<SkipReason>(reason)))] = report.skipped[reason];
+    skipped[std::string(enum_name(static_cast<SkipReason>(reason)))] = report.skipped[reason];
   Json by_call = Json::object();
   for (const auto& [number, tally] : report.by_number)
     by_call[syscall_display_name(number)] = {{"issued", tally.issued},
@@ -120,7 +126,7 @@ Json report_json(const ReplayReport& report) {
   for (const Mismatch& mismatch : report.first_mismatches)
     first.push_back({{"event", mismatch.source.value},
                      {"call", syscall_display_name(mismatch.number)},
-                     {"what", printable(mismatch.what)},
+                     {"what", escaped(mismatch.what)},
                      {"expected", outcome_json(mismatch.expected)},
                      {"got", outcome_json(mismatch.got)}});
   return {{"calls", report.calls},
@@ -150,8 +156,8 @@ Json report_json(const ReplayReport& report) {
 void print_plan(const Terminal& terminal, const ReplaySummary& summary) {
   if (terminal.quiet) return;
   print_losses(terminal.err, summary.survey);
-  fmt::print(terminal.err, "{}\n",
-             describe_expectation(summary.options.pace, summary.survey.span, summary.survey.shortened_span));
+  say(terminal.err, terminal.width,
+      describe_expectation(summary.options.pace, summary.survey.span, summary.survey.shortened_span));
   if (summary.survey.threads_with_calls > 1)
     fmt::print(terminal.err,
                "{} threads made calls; strict order issues them one after the other,\n"
@@ -159,54 +165,84 @@ void print_plan(const Terminal& terminal, const ReplaySummary& summary) {
                format_count(summary.survey.threads_with_calls));
 }
 
+void print_unplaced(const Terminal& terminal, const ReplaySummary& summary) {
+  constexpr std::size_t kShown = 3;
+  std::vector<UnplacedDirectory> unplaced = summary.survey.unplaced();
+  // Where --map has placed one, nothing is missing.
+  std::erase_if(unplaced, [&](const UnplacedDirectory& directory) {
+    return std::any_of(summary.options.mappings.begin(), summary.options.mappings.end(),
+                       [&](const PathMapping& mapping) { return mapping.from == directory.path; });
+  });
+  if (unplaced.empty()) return;
+  std::uint64_t calls = 0;
+  for (const UnplacedDirectory& directory : unplaced) calls += directory.calls;
+  fmt::print(terminal.err,
+             "warning: the trace does not tell where {} directories lie; {} calls\n"
+             "in them are replayed apart from the rest, or skipped as external.\n"
+             "Where they belong is said by:\n",
+             format_count(unplaced.size()), format_count(calls));
+  for (std::size_t i = 0; i < std::min(unplaced.size(), kShown); ++i)
+    fmt::print(terminal.err, "  --map {}=/DIRECTORY   ({} calls)\n", shell_word(unplaced[i].path),
+               format_count(unplaced[i].calls));
+}
+
 void print_dry_run(const Terminal& terminal, const ReplaySummary& summary) {
   const ReplayReport& report = *summary.report;
   const TreeSummary& tree = summary.tree;
-  fmt::print(terminal.out, "would replay {} on {}\n{}", summary.options.trace, summary.options.target.text(),
-             roots_text(summary.roots));
-  fmt::print(terminal.out, "{}\n",
-             describe_expectation(summary.options.pace, summary.survey.span, summary.survey.shortened_span));
+  fmt::print(terminal.out, "would replay {} on {}\n{}", shell_word(summary.options.trace),
+             escaped(summary.options.target.text()), roots_text(summary.roots));
+  say(terminal.out, terminal.width,
+      describe_expectation(summary.options.pace, summary.survey.span, summary.survey.shortened_span));
   fmt::print(terminal.out, "would create first: {} directories, {} files of {}, {} others\n",
              format_count(tree.directories), format_count(tree.files), format_size(tree.bytes),
              format_count(tree.others));
   if (tree.sizes_unknown > 0)
-    fmt::print(terminal.out, "  the sizes of {} of them nobody saw; they will be as short as the reads allow\n",
-               format_count(tree.sizes_unknown));
+    say(terminal.out, terminal.width,
+        fmt::format("(the sizes of {} of them nobody saw; they will be as short as the reads allow)",
+                    format_count(tree.sizes_unknown)));
   fmt::print(terminal.out, "would write {} and read {}\n", format_size(report.bytes_written),
              format_size(report.bytes_read));
-  fmt::print(terminal.out, "{} calls: {} issued, skipped: {}\n", format_count(report.calls),
-             format_count(report.issued), skipped_text(report));
+  say(terminal.out, terminal.width,
+      fmt::format("{} calls: {} issued, skipped: {}", format_count(report.calls), format_count(report.issued),
+                  skipped_text(report)));
   print_calls(terminal, report, false);
 }
 
 void print_summary(const Terminal& terminal, const ReplaySummary& summary) {
   const ReplayReport& report = *summary.report;
-  fmt::print(terminal.out, "{} on {}{}\n{}", summary.options.trace, summary.target,
+  fmt::print(terminal.out, "{} on {}{}\n{}", shell_word(summary.options.trace), escaped(summary.target),
              summary.filesystem.empty() ? "" : fmt::format(" ({})", summary.filesystem), roots_text(summary.roots));
   for (std::size_t pass = 0; pass < summary.walls.size(); ++pass)
-    fmt::print(terminal.out, "{}wall time {}\n",
+    fmt::print(terminal.out, "{}wall time {}, {} with the target {}\n",
                summary.walls.size() > 1 ? fmt::format("pass {} of {}: ", pass + 1, summary.options.loops) : "",
-               format_duration(summary.walls[pass]));
-  fmt::print(terminal.out, "calls {}: issued {}; skipped: {}\n", format_count(report.calls),
-             format_count(report.issued), skipped_text(report));
+               format_duration(summary.walls[pass].calls), format_duration(summary.walls[pass].synced),
+               summary.options.final_sync ? "synced and let go" : "let go, not synced");
+  say(terminal.out, terminal.width,
+      fmt::format("calls {}: issued {}; skipped: {}", format_count(report.calls), format_count(report.issued),
+                  skipped_text(report)));
   if (report.lateness->count() > 0)
     fmt::print(terminal.out, "lateness p50 {}, p99 {}, max {}\n", format_duration(report.lateness->percentile(0.5)),
                format_duration(report.lateness->percentile(0.99)), format_duration(report.lateness->maximum()));
-  fmt::print(terminal.out, "mismatches {}, not supported by the target {}, weakened by the sandbox {}\n",
-             format_count(report.mismatches), format_count(report.unsupported), format_count(report.adjusted));
+  say(terminal.out, terminal.width,
+      fmt::format("mismatches {}, not supported by the target {}, weakened by the sandbox {}",
+                  format_count(report.mismatches), format_count(report.unsupported), format_count(report.adjusted)));
   if (report.serialised) fmt::print(terminal.out, "latencies are serialised: several threads, strict order\n");
-  for (const std::string& note : summary.notes) fmt::print(terminal.out, "note: {}\n", note);
+  for (const std::string& note : summary.notes) say(terminal.out, terminal.width, "note: " + note);
   print_calls(terminal, report, true);
-  print_mismatches(terminal.out, report);
+  print_mismatches(terminal.out, terminal.width, report);
   if (report.stopped) fmt::print(terminal.out, "stopped before the end of the trace\n");
 }
 
 std::string summary_json(const ReplaySummary& summary) {
   Json roots = Json::array();
   for (const ReplayRoot& root : summary.roots.all())
-    roots.push_back({{"from", printable(root.from)}, {"to", root.to.empty() ? "/" : root.to}});
+    roots.push_back({{"from", escaped(root.from)}, {"to", root.to.empty() ? "/" : root.to}});
   Json walls = Json::array();
-  for (const Nanoseconds wall : summary.walls) walls.push_back(wall.value);
+  Json synced = Json::array();
+  for (const PassTimes& pass : summary.walls) {
+    walls.push_back(pass.calls.value);
+    synced.push_back(pass.synced.value);
+  }
   const Json document = {{"schema", "iotape.replay/1"},
                          {"trace", summary.options.trace},
                          {"target", summary.target},
@@ -217,6 +253,7 @@ std::string summary_json(const ReplaySummary& summary) {
                          {"roots", roots},
                          {"trace_span_ns", summary.survey.span.value},
                          {"wall_ns", walls},
+                         {"synced_ns", synced},
                          {"tree",
                           {{"directories", summary.tree.directories},
                            {"files", summary.tree.files},

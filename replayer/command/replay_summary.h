@@ -12,6 +12,11 @@
 
 namespace iotape {
 
+struct PassTimes {
+  Nanoseconds calls;   // from the anchor to the last call's end: what compare calls wall_time
+  Nanoseconds synced;  // until the target was synced and let go: compare's synced_time
+};
+
 struct ReplaySummary {
   const ReplayOptions& options;
   const SurveyResult& survey;
@@ -21,11 +26,13 @@ struct ReplaySummary {
   std::string target;                    // fully resolved
   std::string filesystem;
   std::vector<std::string> notes;
-  std::vector<Nanoseconds> walls;  // of each pass, the final sync included
+  std::vector<PassTimes> walls;  // of each pass
   std::string result;
 };
 
 void print_plan(const Terminal& terminal, const ReplaySummary& summary);
+// Which directories have no known place, and how --map gives them one.
+void print_unplaced(const Terminal& terminal, const ReplaySummary& summary);
 void print_dry_run(const Terminal& terminal, const ReplaySummary& summary);
 void print_summary(const Terminal& terminal, const ReplaySummary& summary);
 // The same facts as one JSON document.

@@ -200,6 +200,8 @@ struct CallTranslator::Translator {
   // Relative to a directory the target knows by the same handle, and staying inside: the bytes mean the same there.
   bool keep_relative(PathArgument& argument, const Resolution& place, FileIndex start) const {
     if (argument.absolute() || place.left_root || place.absolute_link) return false;
+    // A root within a root has a place of its own in the target.
+    if (!owner.roots_.together(names(), start, place.directory)) return false;
     if (argument.directory.number == kAtCurrentDirectory) {
       argument.directory.file = {};
       return thread.directory->working == start;

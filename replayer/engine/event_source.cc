@@ -16,6 +16,28 @@ class TraceFileSource final : public EventSource {
   std::unique_ptr<TraceReader> reader_;
 };
 
+class SelectedSource final : public EventSource {
+ public:
+  SelectedSource(std::unique_ptr<EventSource> from, SelectionOptions selection)
+      : from_(std::move(from)), selector_(std::move(selection), from_->header().anchor_time) {}
+  const TraceHeader& header() const override { return from_->header(); }
+  Result<Event*> next() override {
+    IOTAPE_ASSIGN(Event * event, from_->next());
+    if (event == nullptr) return event;
+    const Selected judged = selector_.judge(event->body);
+    selected_ = judged != Selected::kNo || !std::holds_alternative<Syscall>(event->body);
+    return event;
+  }
+  bool selected() const override { return selected_; }
+  std::vector<std::string> unmatched() const override { return selector_.unmatched(); }
+  const ReadReport& report() const override { return from_->report(); }
+
+ private:
+  std::unique_ptr<EventSource> from_;
+  Selector selector_;
+  bool selected_ = true;
+};
+
 struct EventList {
   TraceHeader header;
   std::vector<EventBody> bodies;
@@ -46,6 +68,14 @@ EventSourceOpener open_trace_file(std::string path) {
   return [path = std::move(path)]() -> Result<std::unique_ptr<EventSource>> {
     IOTAPE_ASSIGN(auto reader, TraceReader::open(path, ReaderOptions{.syscalls = true, .requests = false}));
     return std::make_unique<TraceFileSource>(std::move(reader));
+  };
+}
+
+EventSourceOpener select_events(EventSourceOpener from, SelectionOptions selection) {
+  if (selection.empty()) return from;
+  return [from = std::move(from), selection = std::move(selection)]() -> Result<std::unique_ptr<EventSource>> {
+    IOTAPE_ASSIGN(auto source, from());
+    return std::make_unique<SelectedSource>(std::move(source), selection);
   };
 }
 

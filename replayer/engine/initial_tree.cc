@@ -1,8 +1,8 @@
 #include "replayer/engine/initial_tree.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace iotape {
 namespace {
@@ -17,10 +17,13 @@ class TreeBuilder {
 
   BuiltTree build() {
     collect();
-    std::set<std::string> made_roots = {"/"};
-    for (const ReplayRoot& root : roots_.all()) {
-      add_parents(root.to, made_roots);
-      if (!root.to.empty() && made_roots.insert(root.to).second) add_node(root.directory, root.to);
+    // Outer ones first: a root may lie in what another one's tree makes.
+    std::vector<ReplayRoot> roots = roots_.all();
+    std::stable_sort(roots.begin(), roots.end(),
+                     [](const ReplayRoot& a, const ReplayRoot& b) { return a.to.size() < b.to.size(); });
+    for (const ReplayRoot& root : roots) {
+      add_parents(root.to);
+      if (!root.to.empty() && !made_.contains(root.to)) add_node(root.directory, root.to);
       add_children(root.directory, root.to);
     }
     add_links();
@@ -44,10 +47,10 @@ class TreeBuilder {
     return record.facts && record.facts->directory_position ? *record.facts->directory_position : UINT64_MAX;
   }
 
-  void add_parents(const std::string& to, std::set<std::string>& made) {
+  void add_parents(const std::string& to) {
     for (std::size_t slash = to.find('/', 1); slash != std::string::npos; slash = to.find('/', slash + 1)) {
       const std::string parent = to.substr(0, slash);
-      if (!made.insert(parent).second) continue;
+      if (!made_.insert(parent).second) continue;
       InitialNode node;
       node.path = parent;
       node.kind = FileKind::kDirectory;
@@ -68,7 +71,7 @@ class TreeBuilder {
       for (const FileIndex child : found->second) {
         const std::string child_path = path + "/" + names_.record(child).initial_name;
         if (!inside(child)) continue;
-        add_node(child, child_path);
+        if (!made_.contains(child_path)) add_node(child, child_path);
         if (children_.contains(child.value)) below.emplace_back(child, child_path);
       }
       pending.insert(pending.end(), std::make_move_iterator(below.rbegin()), std::make_move_iterator(below.rend()));
@@ -94,6 +97,7 @@ class TreeBuilder {
     if (node.kind == FileKind::kSymbolicLink) set_link_target(record, node);
     count(record, node);
     paths_[file.value] = path;
+    if (node.kind == FileKind::kDirectory) made_.insert(path);
     built_.nodes.push_back(std::move(node));
   }
 
@@ -156,6 +160,7 @@ class TreeBuilder {
   const ReplayRoots& roots_;
   std::unordered_map<std::uint32_t, std::vector<FileIndex>> children_;
   std::unordered_map<std::uint32_t, std::string> paths_;
+  std::unordered_set<std::string> made_;  // directories
   BuiltTree built_;
 };
 

@@ -40,6 +40,8 @@ FileIndex NameSpace::find(const FileReference& reference) const {
   return found == by_identity_.end() ? kNoFile : found->second;
 }
 
+FileIndex NameSpace::unplaced() const { return child(kTopDirectory, kUnplaced); }
+
 FileIndex NameSpace::find_or_float(const FileReference& reference) {
   if (!reference.known()) return kNoFile;
   if (const FileIndex known = find(reference); known != kNoFile) return known;

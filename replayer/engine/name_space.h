@@ -106,6 +106,8 @@ class NameSpace {
   [[nodiscard]] FileIndex find(const FileReference& reference) const;
   // By identity, making a file without a place in the tree when it was never met.
   FileIndex find_or_float(const FileReference& reference);
+  // Where directories without a place stand; kNoFile while there are none.
+  [[nodiscard]] FileIndex unplaced() const;
   [[nodiscard]] FileIndex child(FileIndex directory, std::string_view name) const;
 
   // A file met at (directory, name) for which no identity is known yet.

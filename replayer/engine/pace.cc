@@ -13,7 +13,9 @@ constexpr double kSecond = 1e9;
 
 Nanoseconds scaled(Nanoseconds duration, double speed) {
   if (speed == 1.0) return duration;
-  return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(duration.value) / speed));
+  // A trace's span is the trace's claim: what does not fit is as long as can be waited for.
+  constexpr double kLongest = 4e18;
+  return Nanoseconds(static_cast<std::int64_t>(std::min(static_cast<double>(duration.value) / speed, kLongest)));
 }
 
 }  // namespace
@@ -27,8 +29,11 @@ Result<PaceOptions> parse_pace(std::string_view text) {
   if (text == "recorded") return options;
   const auto speed = parse_speed(text);
   if (!speed)
-    return failure(ErrorCode::kUsage,
-                   fmt::format("--pace {}: give asap, think, recorded or a speed such as 2x (twice as fast)", text));
+    return failure(
+        ErrorCode::kUsage,
+        fmt::format(
+            "--pace {}: give asap, think, recorded or a speed such as 2x (twice as fast; 0.000001x to 1000000x)",
+            text));
   options.speed = *speed;
   return options;
 }

@@ -58,20 +58,11 @@ class Engine {
   }
 
   Result<ReplayReport> run(EventSource& source) {
-    while (true) {
-      IOTAPE_ASSIGN(Event * event, source.next());
-      if (event == nullptr) break;
-      if (report_.stopped || (options_.stop_requested && options_.stop_requested())) {
-        report_.stopped = true;
-        break;
-      }
-      if (auto* call = std::get_if<Syscall>(&event->body))
-        IOTAPE_TRY(take_call(event->id, *call));
-      else
-        IOTAPE_TRY(take_other(event->body));
-    }
-    IOTAPE_TRY(settle_all());
-    for (const ThreadKey thread : threads_.all()) IOTAPE_TRY(end_thread(thread));
+    auto done = take_all(source);
+    if (!done && !(done.error().code == ErrorCode::kInterrupted && stop_requested()))
+      return tl::make_unexpected(std::move(done).error());
+    // The call that was waiting when the stop came has neither been issued to its end nor skipped.
+    if (!done) report_.stopped = true, report_.calls = report_.issued + report_.skipped_total();
     report_.threads = started_;
     report_.serialised = callers_.size() > 1;
     report_.implausible_times = pace_.implausible();
@@ -83,6 +74,34 @@ class Engine {
   }
 
  private:
+  [[nodiscard]] bool stop_requested() const { return options_.stop_requested && options_.stop_requested(); }
+
+  Result<void> take_all(EventSource& source) {
+    while (true) {
+      IOTAPE_ASSIGN(Event * event, source.next());
+      if (event == nullptr) break;
+      if (stop_requested()) {
+        report_.stopped = true;
+        break;
+      }
+      auto* call = std::get_if<Syscall>(&event->body);
+      if (call == nullptr)
+        IOTAPE_TRY(take_other(event->body));
+      else if (source.selected())
+        IOTAPE_TRY(take_call(event->id, *call));
+      else
+        IOTAPE_TRY(leave_out(event->id, *call));
+    }
+    IOTAPE_TRY(settle_all());
+    for (const ThreadKey thread : threads_.all()) IOTAPE_TRY(end_thread(thread));
+    return {};
+  }
+
+  Result<void> leave_out(EventId id, Syscall& call) {
+    ++report_.calls;
+    return tell_skipped(id, call, SkipReason::kNotSelected, target_.now());
+  }
+
   struct InFlight {  // a call submitted and not yet waited for
     Syscall call;
     EventId source;

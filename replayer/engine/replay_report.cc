@@ -16,11 +16,4 @@ bool ReplayReport::diverged(bool strict) const {
          skipped[static_cast<std::size_t>(SkipReason::kRefused)] > 0;
 }
 
-std::string_view skip_reason_name(SkipReason reason) {
-  static constexpr std::array<std::string_view, kSkipReasonCount> kNames = {
-      "issued",      "not_a_file",  "external", "not_replayable", "process_only",
-      "memory_only", "lost_handle", "refused",  "unresolved_path"};
-  return kNames[static_cast<std::size_t>(reason)];
-}
-
 }  // namespace iotape

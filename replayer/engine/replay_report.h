@@ -61,6 +61,5 @@ struct ReplayReport {
 };
 
 // "external", "not_a_file", ...: as in JSON and summaries.
-[[nodiscard]] std::string_view skip_reason_name(SkipReason reason);
 
 }  // namespace iotape

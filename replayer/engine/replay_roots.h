@@ -37,6 +37,10 @@ class ReplayRoots {
   void mark(NameSpace& names) const;
 
   [[nodiscard]] bool contains(const NameSpace& names, FileIndex file) const { return find(names, file) != nullptr; }
+  // Whether one root holds both: then a way from one to the other is the same in the target.
+  [[nodiscard]] bool together(const NameSpace& names, FileIndex a, FileIndex b) const {
+    return roots_.size() < 2 || find(names, a) == find(names, b);
+  }
   // Where the file lies inside the target today; nullopt when it is external or has no place.
   [[nodiscard]] std::optional<std::string> target_path(const NameSpace& names, FileIndex file) const;
   // Where it lay before the first call.

@@ -58,6 +58,7 @@ TraceHeader make_header(const TraceHeader& source, const Target& target, const R
   if (::sysinfo(&machine) == 0) header.memory_bytes = std::uint64_t{machine.totalram} * machine.mem_unit;
   header.kernel = kernel_version();
   header.target = facts.description;
+  header.source_id = source.trace_id;
   header.source_command = source.source_command;
   header.history = source.history;
   header.history.push_back({options.command, IOTAPE_VERSION});
@@ -98,10 +99,12 @@ Result<std::unique_ptr<ResultTrace>> ResultTrace::create(FileDescriptor file, co
   if (!device) recorder = nullptr;
   if (recorder) IOTAPE_TRY(recorder->start(*device, ProcessId(::getpid())));
   WriterOptions writing;
+  writing.name = options.file_name;
   if (recorder) writing.reorder_window = kDrainDelay;
   IOTAPE_ASSIGN(auto writer, TraceWriter::create(std::move(file),
                                                  make_header(source, target, options, recorder != nullptr), writing));
   std::unique_ptr<ResultTrace> made(new ResultTrace(std::move(writer), target, std::move(recorder)));  // lint: allowed
+  IOTAPE_ASSIGN(made->space_before_, target.space_used());
   for (const std::string& text : options.notes) IOTAPE_TRY(made->note(text));
   for (const std::string& text : target.facts().notes) IOTAPE_TRY(made->note(text));
   return made;
@@ -138,6 +141,15 @@ Result<void> ResultTrace::other(EventBody& event, Nanoseconds now) {
   return keep_up(now);
 }
 
+Result<void> ResultTrace::break_off() {
+  IOTAPE_TRY(note("stopped before the end of the trace"));
+  if (recorder_) {
+    IOTAPE_ASSIGN(const SelfRecorderTotals own, recorder_->stop(*writer_));
+    static_cast<void>(own);
+  }
+  return writer_->flush_everything();
+}
+
 Result<void> ResultTrace::finish(const ReplayReport& report, const LossCounts& source_losses) {
   if (report.mismatches + report.unsupported > 0)
     IOTAPE_TRY(note(fmt::format("{} calls ended otherwise than recorded, {} more are not supported by the target",
@@ -157,6 +169,8 @@ Result<void> ResultTrace::finish(const ReplayReport& report, const LossCounts& s
   totals.end = target_.now();
   totals.workload_status = -1;
   totals.own_calls = report.housekeeping;
+  totals.space_before = space_before_;
+  IOTAPE_ASSIGN(totals.space_after, target_.space_used());
   return writer_->finish(totals);
 }
 

@@ -20,7 +20,8 @@ namespace iotape {
 inline constexpr std::string_view kReplayNote = "replay: ";
 
 struct ResultOptions {
-  std::string command;  // for the history, file names without their directories
+  std::string file_name = "the result";  // what errors call it
+  std::string command;                   // for the history, file names without their directories
   bool cold = false;
   std::vector<std::string> notes;
 };
@@ -38,6 +39,10 @@ class ResultTrace final : public ReplayObserver {
   // After Target::finish, so that the requests of the last sync are in. source_losses: of the trace that was replayed.
   Result<void> finish(const ReplayReport& report, const LossCounts& source_losses);
 
+  // Instead of finish() when the replay ends early: writes all that happened, without the closing block, so that the
+  // trace reads as interrupted.
+  Result<void> break_off();
+
   [[nodiscard]] std::uint64_t bytes_written() const { return writer_->bytes_written(); }
 
  private:
@@ -48,6 +53,7 @@ class ResultTrace final : public ReplayObserver {
   Target& target_;
   std::unique_ptr<SelfRecorder> recorder_;
   std::uint64_t calls_ = 0;
+  std::optional<std::uint64_t> space_before_;
   Nanoseconds last_drain_;
   Nanoseconds last_flush_;
 };

@@ -20,12 +20,15 @@ class Surveyor {
     result_.model = std::make_unique<TraceModel>(header);
   }
 
+  void leave_out() { ++result_.unselected; }
   void take(const Event& event) {
     if (const auto* call = std::get_if<Syscall>(&event.body)) return take_call(event.id, *call);
     result_.model->observe(event.body);
     if (const auto* mount = std::get_if<MountInfo>(&event.body); mount && mount->mount_point.starts_with('/'))
       result_.mounts[names().place(mount->mount_point, FileKind::kDirectory)] = mount->device;
     if (const auto* start = std::get_if<ProcessStart>(&event.body)) note_thread(start->thread);
+    if (const auto* exit = std::get_if<ProcessExit>(&event.body)) note_exit(*exit);
+    if (const auto* inherited = std::get_if<InheritedDescriptor>(&event.body)) note_output(*inherited);
     if (const auto* loss = std::get_if<Loss>(&event.body))
       result_.losses[static_cast<std::size_t>(loss->cause)] += loss->count;
   }
@@ -48,6 +51,22 @@ class Surveyor {
   void note_thread(ThreadKey thread) {
     threads_.insert(thread);
     processes_.insert(thread.process);
+    if (living_[thread.process].insert(thread.thread).second) ++alive_;
+    result_.most_threads = std::max(result_.most_threads, alive_);
+  }
+
+  void note_exit(const ProcessExit& exit) {
+    const auto process = living_.find(exit.thread.process);
+    if (process == living_.end()) return;
+    alive_ -= exit.whole_process ? process->second.size() : process->second.erase(exit.thread.thread);
+    if (exit.whole_process || process->second.empty()) living_.erase(process);
+  }
+
+  // Where a shell sent the command's output is not what the command worked on.
+  void note_output(const InheritedDescriptor& inherited) {
+    constexpr std::int32_t kLastStandard = 2;
+    if (inherited.descriptor.number > kLastStandard) return;
+    if (const FileIndex file = names().find(inherited.descriptor.file); file != kNoFile) outputs_.insert(file.value);
   }
 
   void take_call(EventId id, const Syscall& call) {
@@ -107,6 +126,7 @@ class Surveyor {
       const bool transfer_source = std::holds_alternative<Transfer>(call.operation) && i == 0;
       const FileIndex file = targets.file[i];
       if (file == kNoFile || transfer_source || !holds_files(names().record(file).reference.kind)) continue;
+      if (outputs_.contains(file.value)) continue;
       const FileIndex parent = names().record(file).parent;
       const FileIndex holder = names().record(file).directory() ? file : parent;
       if (holder == kNoFile) continue;
@@ -132,6 +152,9 @@ class Surveyor {
   std::set<ThreadKey> threads_;
   std::set<ThreadKey> callers_;
   std::set<ProcessId> processes_;
+  std::map<ProcessId, std::set<ThreadId>> living_;
+  std::uint64_t alive_ = 0;
+  std::set<std::uint32_t> outputs_;  // files that were standard descriptors from the beginning
 };
 
 // Sums uses by mount; the paths are as they were at the time of the call.
@@ -201,6 +224,25 @@ std::vector<ChangingRoots::Root> SurveyResult::default_roots() const {
   return roots;
 }
 
+std::vector<UnplacedDirectory> SurveyResult::unplaced() const {
+  const NameSpace& names = model->names();
+  const FileIndex shelf = names.unplaced();
+  std::map<std::uint32_t, UnplacedDirectory> found;
+  for (const DirectoryUses* uses : {&changes, &readings})
+    for (const auto& [index, use] : *uses) {
+      FileIndex at(index);
+      while (at != kNoFile && names.record(at).parent != shelf) at = names.record(at).parent;
+      if (shelf == kNoFile || at == kNoFile) continue;
+      UnplacedDirectory& directory = found[at.value];
+      directory.path = names.path(at);
+      directory.calls += use.calls;
+    }
+  std::vector<UnplacedDirectory> all;
+  for (auto& [index, directory] : found) all.push_back(std::move(directory));
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.calls > b.calls; });
+  return all;
+}
+
 std::uint64_t SurveyResult::changes_outside(const ReplayRoots& roots) const {
   const NameSpace& names = model->names();
   std::uint64_t outside = 0;
@@ -217,7 +259,10 @@ Result<SurveyResult> survey_trace(EventSource& source, std::optional<Nanoseconds
   while (true) {
     IOTAPE_ASSIGN(Event * event, source.next());
     if (event == nullptr) break;
-    surveyor.take(*event);
+    if (source.selected())
+      surveyor.take(*event);
+    else
+      surveyor.leave_out();
   }
   return surveyor.finish(source.report());
 }

@@ -28,11 +28,18 @@ struct DirectoryUse {
 };
 using DirectoryUses = std::unordered_map<std::uint32_t, DirectoryUse>;  // by FileIndex
 
+// A directory that calls used and whose place no event told. It stands under kUnplacedDirectory in the trace's names.
+struct UnplacedDirectory {
+  std::string path;         // as --map takes it
+  std::uint64_t calls = 0;  // that changed or read something in it or below
+};
+
 struct SurveyResult {
   TraceHeader header;
   std::unique_ptr<TraceModel> model;  // as it stood after the last call
   std::map<std::uint32_t, std::uint64_t> calls_by_number;
-  std::uint64_t calls = 0;
+  std::uint64_t calls = 0;       // selected ones; the figures below are of these
+  std::uint64_t unselected = 0;  // calls the selection leaves out
   std::uint64_t bytes_written = 0;
   std::uint64_t bytes_read = 0;
   DirectoryUses changes;
@@ -42,6 +49,7 @@ struct SurveyResult {
   std::uint64_t processes = 0;
   std::uint64_t threads = 0;
   std::uint64_t threads_with_calls = 0;
+  std::uint64_t most_threads = 0;          // alive at once
   Nanoseconds span;                        // from the first call's start to the last one's
   Nanoseconds shortened_span;              // the same with gaps cut to the limit
   std::vector<EventId> implausible_times;  // the first few
@@ -51,6 +59,8 @@ struct SurveyResult {
 
   // Per mount the deepest directory that holds every changing call; without any change, every directory read.
   [[nodiscard]] std::vector<ChangingRoots::Root> default_roots() const;
+  // The most used first.
+  [[nodiscard]] std::vector<UnplacedDirectory> unplaced() const;
   // Changing calls that lie outside the roots.
   [[nodiscard]] std::uint64_t changes_outside(const ReplayRoots& roots) const;
 };

@@ -23,7 +23,7 @@ namespace iotape {
 
 enum class SlotCommand : std::uint8_t { kCall, kStartChild, kEnd };
 enum class ThreadLife : std::uint32_t { kFree, kStarting, kRunning, kFailed };
-enum class WardenCommand : std::uint8_t { kStartThread, kSync, kExit };
+enum class WardenCommand : std::uint8_t { kStartThread, kSync, kSpace, kExit };
 enum class WorkerState : std::uint32_t { kStarting, kReady, kFailed };
 
 // How a replayed thread begins, as the slot's owner is told before it starts.
@@ -93,6 +93,7 @@ class Channel {
     WardenCommand command = WardenCommand::kExit;
     std::uint32_t slot = 0;
     std::int32_t result = 0;  // errno
+    std::uint64_t space = 0;  // of kSpace: bytes in use
   };
   Warden& warden() { return shared_->warden; }
   WaitWord& state() { return shared_->state; }

@@ -17,6 +17,7 @@
 #include "replayer/ext3/device/tracing_device.h"
 #include "replayer/ext3/directory/directory.h"
 #include "replayer/ext3/mount.h"
+#include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/ext3/solo_host.h"
 #include "replayer/target/data_pool.h"
 #include "replayer/target/ext3_settings.h"
@@ -123,6 +124,11 @@ class Ext3Target final : public Target {
     return {};
   }
   Result<std::uint64_t> take_requests(EventSink& sink) override;
+
+  Result<std::optional<std::uint64_t>> space_used() override {
+    const ext3::VolumeFigures figures = ext3::volume_figures(*volume_);
+    return (figures.blocks - figures.free_blocks) * figures.block_size;
+  }
 
   Result<void> finish(bool sync) override {
     threads_.clear();

@@ -58,13 +58,6 @@ void append_words(std::vector<std::string>& words, std::string_view text) {
   }
 }
 
-// The part of a tool's output that says what was wrong.
-std::string last_line(std::string_view text) {
-  while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
-  const std::size_t newline = text.rfind('\n');
-  return std::string(newline == std::string_view::npos ? text : text.substr(newline + 1));
-}
-
 Result<void> make_filesystem(const FilesystemKind& kind, const std::string& more, const std::string& device) {
   const std::string name = fmt::format("mkfs.{}", kind.name);
   const auto tool = find_tool(name);
@@ -77,8 +70,11 @@ Result<void> make_filesystem(const FilesystemKind& kind, const std::string& more
   words.push_back(device);
   IOTAPE_ASSIGN(const ToolOutput output, run_tool(words));
   if (output.wait_status == 0) return {};
-  return failure(ErrorCode::kIo, fmt::format("{} {}: {}", fmt::join(words, " "),
-                                             describe_wait_status(output.wait_status), last_line(output.text)));
+  const std::string said = complaint_of(output.text);
+  return failure(ErrorCode::kIo,
+                 fmt::format("{} {}: {}; size= (or dev=) and mkfs= of the target decide what it is asked to make",
+                             fmt::join(words, " "), describe_wait_status(output.wait_status),
+                             said.empty() ? "it did not say why" : said));
 }
 
 // Opens a device nobody may be using; needs the user's explicit word since everything on it is lost.

@@ -15,7 +15,8 @@ Result<std::unique_ptr<Target>> on_place(const TargetSpec& spec, const TargetOpt
                                          Result<std::unique_ptr<TargetPlace>> place) {
   if (!place) return tl::make_unexpected(std::move(place).error());
   IOTAPE_ASSIGN(const Nanoseconds block_limit, spec.duration_value("block_limit"));
-  return std::make_unique<SandboxedTarget>(std::move(*place), options, block_limit);
+  IOTAPE_ASSIGN(const Nanoseconds block_total, spec.duration_value("block_total"));
+  return std::make_unique<SandboxedTarget>(std::move(*place), options, BlockLimits{block_limit, block_total});
 }
 
 }  // namespace

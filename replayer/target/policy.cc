@@ -189,6 +189,28 @@ std::uint64_t growth_of_write(const Write& write) {
   return std::max(bytes, length_of(write.length));
 }
 
+// What makes a name may take a block of the directory and one of its own: an inode, a directory's first block, a long
+// link's text, an attribute's value. The guard rounds up to a block; two of them are asked for.
+struct GrowthOfNames {
+  static constexpr std::uint64_t kOneMoreBlock = 4096;
+  std::uint64_t operator()(const Open& op) const {
+    // O_TMPFILE holds O_DIRECTORY's bit.
+    return (op.flags & O_CREAT) != 0 || (op.flags & O_TMPFILE) == O_TMPFILE ? kOneMoreBlock : 0;
+  }
+  std::uint64_t operator()(const MakeDirectory& /*op*/) const { return kOneMoreBlock; }
+  std::uint64_t operator()(const MakeNode& /*op*/) const { return kOneMoreBlock; }
+  std::uint64_t operator()(const SymbolicLink& /*op*/) const { return kOneMoreBlock; }
+  std::uint64_t operator()(const HardLink& /*op*/) const { return kOneMoreBlock; }
+  std::uint64_t operator()(const Rename& /*op*/) const { return kOneMoreBlock; }
+  std::uint64_t operator()(const SetXattrPath& op) const { return attribute(op.size); }
+  std::uint64_t operator()(const SetXattrDescriptor& op) const { return attribute(op.size); }
+  template <typename Other>
+  std::uint64_t operator()(const Other& /*op*/) const {
+    return 0;
+  }
+  static std::uint64_t attribute(std::int64_t size) { return std::max(kOneMoreBlock, length_of(size)); }
+};
+
 std::uint64_t growth_of(const Operation& operation) {
   if (const auto* write = std::get_if<Write>(&operation)) return growth_of_write(*write);
   if (const auto* transfer = std::get_if<Transfer>(&operation)) return length_of(transfer->length);
@@ -196,7 +218,7 @@ std::uint64_t growth_of(const Operation& operation) {
     constexpr std::int64_t kFrees = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_COLLAPSE_RANGE;
     return (allocate->mode & kFrees) != 0 ? 0 : length_of(allocate->length);
   }
-  return 0;
+  return std::visit(GrowthOfNames{}, operation);
 }
 
 bool may_wait(const Operation& operation) {

@@ -29,7 +29,7 @@ struct Policy {
 // Adjusts the call in place where needed. number: the x86-64 system call.
 Ruling judge(Operation& operation, std::uint32_t number, const Policy& policy);
 
-// How many bytes of the filesystem the call may use up at most; 0 for calls that allocate no data.
+// How many bytes of the filesystem the call may use up at most, beside one block; 0 for calls that allocate nothing.
 std::uint64_t growth_of(const Operation& operation);
 
 // Whether the call can wait for something that never comes: a lock, the other end of a fifo.

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -33,7 +34,35 @@ std::string read_all(int descriptor) {
   }
 }
 
+// Words with one space between them; what is no printable ASCII separates words.
+std::string plain_words(std::string_view line) {
+  std::string words;
+  for (const char letter : line) {
+    const bool printable = letter > ' ' && letter < '\x7f';
+    if (printable)
+      words += letter;
+    else if (!words.empty() && words.back() != ' ')
+      words += ' ';
+  }
+  if (words.ends_with(' ')) words.pop_back();
+  return words;
+}
+
 }  // namespace
+
+std::string complaint_of(std::string_view output) {
+  constexpr std::size_t kMost = 400;
+  std::string said;
+  while (!output.empty() && said.size() < kMost) {
+    const std::size_t end = std::min(output.find('\n'), output.size());
+    const std::string line = plain_words(output.substr(0, end));
+    output.remove_prefix(std::min(end + 1, output.size()));
+    if (line.starts_with("usage:") || line.starts_with("Usage:")) break;
+    if (!line.empty()) said += (said.empty() ? "" : "; ") + line;
+  }
+  if (said.size() > kMost) said.replace(kMost, std::string::npos, "...");
+  return said;
+}
 
 Result<std::string> find_tool(const std::string& name) {
   for (const char* place : kPlaces)

@@ -30,11 +30,11 @@ std::uint64_t random_seed() {
 }  // namespace
 
 SandboxedTarget::SandboxedTarget(std::unique_ptr<TargetPlace> place, const TargetOptions& options,
-                                 Nanoseconds block_limit)
+                                 BlockLimits block_limits)
     : place_(std::move(place)),
       options_(options),
       policy_{options.keep, ::geteuid(), ::getegid()},
-      block_limit_(block_limit) {}
+      block_limits_(block_limits) {}
 
 SandboxedTarget::~SandboxedTarget() { worker_.kill(); }
 
@@ -68,7 +68,7 @@ Result<void> SandboxedTarget::ensure_worker() {
   IOTAPE_ASSIGN(channel_, Channel::make());
   in_flight_.resize(kThreadSlots);
   for (std::uint32_t i = kThreadSlots; i > 0; --i) free_slots_.push_back(i - 1);
-  const WorkerPlan plan{place_->sandbox(), options_.fill, random_seed(), block_limit_};
+  const WorkerPlan plan{place_->sandbox(), options_.fill, random_seed(), block_limits_};
   IOTAPE_ASSIGN(worker_, ChildProcess::start([&] { return run_worker(*channel_, plan); }));
   constexpr auto kStarting = static_cast<std::uint32_t>(WorkerState::kStarting);
   std::uint32_t state = kStarting;
@@ -260,9 +260,17 @@ Result<Completion> SandboxedTarget::next_completion() {
   return collect(index);
 }
 
+Result<std::optional<std::uint64_t>> SandboxedTarget::space_used() {
+  if (space_at_end_) return space_at_end_;
+  IOTAPE_TRY(ensure_worker());
+  IOTAPE_TRY(ask_warden(WardenCommand::kSpace, 0));
+  return channel_->warden().space;
+}
+
 Result<void> SandboxedTarget::finish(bool sync) {
   if (!worker_.running()) return {};
   if (sync) IOTAPE_TRY(ask_warden(WardenCommand::kSync, 0));
+  IOTAPE_ASSIGN(space_at_end_, space_used());
   slots_.clear();
   unissued_.clear();
   worker_.kill();

@@ -12,12 +12,13 @@
 #include "replayer/target/make_target.h"
 #include "replayer/target/policy.h"
 #include "replayer/target/target_place.h"
+#include "replayer/target/worker.h"
 
 namespace iotape {
 
 class SandboxedTarget final : public Target {
  public:
-  SandboxedTarget(std::unique_ptr<TargetPlace> place, const TargetOptions& options, Nanoseconds block_limit);
+  SandboxedTarget(std::unique_ptr<TargetPlace> place, const TargetOptions& options, BlockLimits block_limits);
   ~SandboxedTarget() override;
 
   [[nodiscard]] TargetFacts facts() const override;
@@ -29,6 +30,7 @@ class SandboxedTarget final : public Target {
   Result<void> end_thread(TargetThread thread) override;
   Result<void> submit(TargetCall call) override;
   Result<Completion> next_completion() override;
+  Result<std::optional<std::uint64_t>> space_used() override;
   Result<void> finish(bool sync) override;
 
  private:
@@ -53,7 +55,7 @@ class SandboxedTarget final : public Target {
   std::unique_ptr<TargetPlace> place_;
   TargetOptions options_;
   Policy policy_;
-  Nanoseconds block_limit_;
+  BlockLimits block_limits_;
   std::optional<Channel> channel_;
   ChildProcess worker_;
   std::unordered_map<TargetThread, std::uint32_t> slots_;
@@ -62,6 +64,7 @@ class SandboxedTarget final : public Target {
   std::deque<Completion> unissued_;
   std::size_t issued_ = 0;       // calls the worker has and has not answered
   Nanoseconds latest_deadline_;  // of a submitted call; the engine need not spin before it
+  std::optional<std::uint64_t> space_at_end_;
 };
 
 }  // namespace iotape

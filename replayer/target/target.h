@@ -132,6 +132,9 @@ class Target {
   virtual Result<void> watch_requests() { return {}; }
   virtual Result<std::uint64_t> take_requests(EventSink& /*sink*/) { return 0; }
 
+  // Bytes in use on the target's filesystem; after finish() what they were before it was let go. nullopt: it has none.
+  virtual Result<std::optional<std::uint64_t>> space_used() { return std::nullopt; }
+
   // After the last completion: syncs (counted as part of the run when sync is true), lets go of everything.
   virtual Result<void> finish(bool sync) = 0;
 };

@@ -14,7 +14,10 @@ namespace {
 constexpr TargetKey kReserve{"reserve", "256M", "space that is never used up on the filesystem that holds the target"};
 constexpr TargetKey kBlockLimit{"block_limit", "10s", "a call that waits longer (a lock, a fifo) is interrupted"};
 
-constexpr std::array kDirectoryKeys{kReserve, kBlockLimit};
+constexpr TargetKey kBlockTotal{"block_total", "60s",
+                                "once such calls have waited this long together, each further one gets 50 ms"};
+
+constexpr std::array kDirectoryKeys{kReserve, kBlockLimit, kBlockTotal};
 constexpr std::array kKernelKeys{
     TargetKey{"size", "8G", "size of the image (it takes only what is written)"},
     TargetKey{"mkfs", "", "more words for mkfs, separated by spaces"},
@@ -24,6 +27,7 @@ constexpr std::array kKernelKeys{
     TargetKey{"direct", "on", "on|off: the loop device bypasses the cache of the image's filesystem"},
     kReserve,
     kBlockLimit,
+    kBlockTotal,
 };
 constexpr std::array kExt3Keys{
     TargetKey{"size", "4G", "of the disk, when it is made for the replay"},

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,8 +57,8 @@ void lay_down_privileges() {
 
 class Worker {
  public:
-  Worker(Channel& channel, DataPool pool, Nanoseconds block_limit)
-      : channel_(channel), shared_{std::move(pool), {}, {}, {}}, block_limit_(block_limit) {}
+  Worker(Channel& channel, DataPool pool, BlockLimits block_limits)
+      : channel_(channel), shared_{std::move(pool), {}, {}, {}}, block_limits_(block_limits) {}
 
   int run_warden();
 
@@ -73,12 +74,15 @@ class Worker {
   int take_context(std::size_t index);
   void carry_out(std::size_t index, IssueContext& context);
   int sync_target();
+  int measure_space();
+  int obey_warden(const Channel::Warden& warden);
   void interrupt_waiters();
   ThreadLife wait_for_start(std::size_t index);
 
   Channel& channel_;
   IssueShared shared_;
-  Nanoseconds block_limit_;
+  BlockLimits block_limits_;
+  Nanoseconds waited_;  // by the calls that were interrupted
 };
 
 void* Worker::thread_main(void* argument) {
@@ -187,13 +191,39 @@ int Worker::sync_target() {
   return error;
 }
 
+int Worker::measure_space() {
+  struct statfs state {};
+  if (::statfs("/", &state) != 0) return errno;
+  const std::uint64_t used = state.f_blocks > state.f_bfree ? state.f_blocks - state.f_bfree : 0;
+  channel_.warden().space = used * static_cast<std::uint64_t>(state.f_bsize);
+  return 0;
+}
+
+int Worker::obey_warden(const Channel::Warden& warden) {
+  switch (warden.command) {
+    case WardenCommand::kStartThread:
+      return start_thread(warden.slot);
+    case WardenCommand::kSync:
+      return sync_target();
+    case WardenCommand::kSpace:
+      return measure_space();
+    case WardenCommand::kExit:
+      break;
+  }
+  return 0;
+}
+
 void Worker::interrupt_waiters() {
   const Nanoseconds now = host_now();
   const std::uint32_t slots = channel_.highest_slot().load();
   for (std::uint32_t i = 0; i < slots; ++i) {
     ThreadSlot& slot = channel_.slot(i);
     const std::int64_t since = slot.waiting_since.load(std::memory_order_relaxed);
-    if (since == 0 || now.value - since < block_limit_.value) continue;
+    const Nanoseconds limit =
+        waited_ < block_limits_.total ? block_limits_.each : std::min(block_limits_.each, kShortestWait);
+    if (since == 0 || now.value - since < limit.value) continue;
+    // The same wait is seen again until the call has returned.
+    if (!slot.interrupted.load(std::memory_order_relaxed)) waited_ += now - Nanoseconds(since);
     slot.interrupted.store(true, std::memory_order_relaxed);
     ::syscall(SYS_tgkill, ::getpid(), slot.system_thread.load(), kInterruptSignal);
   }
@@ -202,17 +232,18 @@ void Worker::interrupt_waiters() {
 int Worker::run_warden() {
   constexpr std::int64_t kShortest = 10'000'000;
   constexpr std::int64_t kLongest = 500'000'000;
-  const Nanoseconds period(std::clamp(block_limit_.value / 4, kShortest, kLongest));
+  const Nanoseconds usual(std::clamp(block_limits_.each.value / 4, kShortest, kLongest));
   Channel::Warden& warden = channel_.warden();
   std::uint32_t seen = warden.request.value.load(std::memory_order_acquire);
   channel_.state().set(static_cast<std::uint32_t>(WorkerState::kReady));
   while (true) {
+    const Nanoseconds period = waited_ < block_limits_.total ? usual : Nanoseconds(kShortest);
     const std::uint32_t posted = warden.request.wait_while(seen, Nanoseconds(0), period);
     interrupt_waiters();
     if (posted == seen) continue;
     seen = posted;
     if (warden.command == WardenCommand::kExit) return 0;
-    warden.result = warden.command == WardenCommand::kSync ? sync_target() : start_thread(warden.slot);
+    warden.result = obey_warden(warden);
     Channel::bump(warden.done);
   }
 }
@@ -234,7 +265,7 @@ int run_worker(Channel& channel, const WorkerPlan& plan) {
   auto pool = DataPool::make(plan.fill, plan.seed);
   if (!pool) return fail(channel, pool.error());
   if (auto confined = enter_sandbox(plan.sandbox); !confined) return fail(channel, confined.error());
-  Worker worker(channel, std::move(*pool), plan.block_limit);
+  Worker worker(channel, std::move(*pool), plan.block_limits);
   return worker.run_warden();
 }
 

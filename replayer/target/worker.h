@@ -15,11 +15,18 @@
 
 namespace iotape {
 
+struct BlockLimits {
+  Nanoseconds each;   // a call that waits longer is interrupted
+  Nanoseconds total;  // once those have waited this long together, a further one gets kShortestWait: a trace of many
+                      // such calls must end too
+};
+inline constexpr Nanoseconds kShortestWait{50'000'000};
+
 struct WorkerPlan {
   SandboxPlan sandbox;
   Fill fill = Fill::kRandom;
   std::uint64_t seed = 0;
-  Nanoseconds block_limit;
+  BlockLimits block_limits;
 };
 
 // The whole life of the worker process; returns its exit status. The channel's state word tells how far it came.

@@ -181,5 +181,50 @@ TEST_F(AnalysisCommands, PlotAsTextFitsAndOverwritesNothing) {
   EXPECT_EQ(iotape({"plot", path, "-o", scratch_ / "x.gif"}).status, 2);
 }
 
+// ---- recordings beside their replays ----
+
+TEST_F(AnalysisCommands, ARecordingIsHeldAgainstItsReplayByTheCallsBothMade) {
+  const std::string recording = IOTAPE_SOURCE_DIR "/traces/dd.iotape";
+  const std::string replay = scratch_ / "replay.iotape";
+  ASSERT_EQ(iotape({"replay", "-q", recording, "null:", "-o", replay}).status, 0);
+  const auto compared = iotape({"compare", "--json", recording, replay});
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  const json document = json::parse(compared.out);
+  const json& first = document["runs"][0]["figures"];
+  const json& second = document["runs"][1]["figures"];
+  EXPECT_EQ(first["calls"], second["calls"]);
+  EXPECT_GT(second["skipped"], 0);
+  EXPECT_FALSE(first.contains("synced_time")) << "only a replay tells when all was synced";
+  EXPECT_GE(second["synced_time"], second["wall_time"]);
+  EXPECT_FALSE(second.contains("space_after")) << "null: has no space";
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("those its replays repeat (left out: 511 not_a_file, 51 external"));
+  EXPECT_GT(json::parse(iotape({"compare", "--json", recording}).out)["runs"][0]["figures"]["calls"], first["calls"])
+      << "alone it is whole";
+}
+
+TEST_F(AnalysisCommands, ATraceIsHeldAgainstAReplayOfAnotherByAllItsCalls) {
+  const std::string replay = scratch_ / "replay.iotape";
+  ASSERT_EQ(iotape({"replay", "-q", IOTAPE_SOURCE_DIR "/traces/dd.iotape", "null:", "-o", replay}).status, 0);
+  const auto compared = iotape({"compare", "--json", IOTAPE_SOURCE_DIR "/traces/rm.iotape", replay});
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  EXPECT_THAT(compared.out, Not(HasSubstr("those its replays repeat")));
+}
+
+TEST_F(AnalysisCommands, SeeksShowsEachDeviceAndNamesTheDiskUnderALoopDevice) {
+  const DeviceId loop = DeviceId::of(7, 3);
+  std::vector<EventBody> events{DeviceInfo{loop, loop, "loop3", {}, {}, false, test::kDisk}};
+  for (std::int64_t i = 0; i < 20; ++i) {
+    events.push_back(test::issued(2 * i, i * 5000, 8, loop));
+    events.push_back(test::issued(2 * i + 1, i * 9000, 8));
+  }
+  const auto result = iotape({"seeks", "--ascii", trace("two.iotape", events)});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("device loop3\n"));
+  EXPECT_THAT(result.out, HasSubstr("device 8:0 (holds the image of loop3)\n"));
+  EXPECT_THAT(result.out, Not(HasSubstr("sum of")));
+  expect_narrow(result.out);
+  EXPECT_THAT(iotape({"seeks", "--device", "loop3", scratch_ / "two.iotape"}).out, Not(HasSubstr("8:0")));
+}
+
 }  // namespace
 }  // namespace iotape

@@ -39,6 +39,33 @@ TEST(RunFigures, ADocumentOfWrongTypesIsReadWithoutThem) {
   EXPECT_NE(metric_text(*find_metric("wall_time"), *runs->front().value("wall_time")), "");
 }
 
+ReplayRecord fate(std::uint64_t source, SkipReason reason) {
+  ReplayRecord record;
+  record.source = EventId(source);
+  record.skipped = reason;
+  return record;
+}
+
+TEST(RepeatedCalls, AreThoseAnyReplayIssued) {
+  RepeatedCalls repeated;
+  repeated.add(fate(3, SkipReason::kExternal));
+  repeated.add(fate(4, SkipReason::kRefused));
+  repeated.add(fate(5, SkipReason::kIssued));
+  // Another replay of the same trace.
+  repeated.add(fate(3, SkipReason::kExternal));
+  repeated.add(fate(4, SkipReason::kIssued));
+  repeated.add(fate(5, SkipReason::kRefused));
+  repeated.add(fate(~0ULL, SkipReason::kIssued));
+  EXPECT_TRUE(repeated.contains(EventId(4)));
+  EXPECT_TRUE(repeated.contains(EventId(5)));
+  EXPECT_FALSE(repeated.contains(EventId(3)));
+  EXPECT_FALSE(repeated.contains(EventId(0)));
+  EXPECT_FALSE(repeated.contains(EventId(~0ULL))) << "a claim that would cost all memory";
+  EXPECT_EQ(repeated.issued(), 2U);
+  EXPECT_EQ(repeated.calls(), 3U);
+  EXPECT_EQ(repeated.left_out(), "1 external");
+}
+
 TEST(Significance, EqualsTheTablesOfMannAndWhitney) {
   const std::vector<double> low{1, 2, 3, 4};
   const std::vector<double> high{5, 6, 7, 8};

@@ -50,6 +50,59 @@ TEST(Seeks, DevicesWhoseNumbersLookAlikeAreTwo) {
   EXPECT_EQ(report.total.sequential, 39'998U);
 }
 
+TEST(Seeks, TheDiskUnderALoopDeviceIsNamedAndNotCountedTwice) {
+  const DeviceId loop = DeviceId::of(7, 0);
+  std::vector<EventBody> events{DeviceInfo{loop, loop, "loop0", {}, {}, false, kDisk},
+                                DeviceInfo{kDisk, kDisk, "sda", {}, {}, false, {}}};
+  for (std::int64_t i = 0; i < 10; ++i) {
+    events.push_back(issued(2 * i, i * 1000, 8, loop));
+    events.push_back(issued(2 * i + 1, 70'000 + i * 1000, 8));
+  }
+  const SeekReport report = analyse(events, {StreamOrder::kIssue, kDefaultThresholdSectors, GroupBy::kProcess});
+  ASSERT_EQ(report.devices.size(), 2U);
+  EXPECT_EQ(report.devices[0].holds, "");
+  EXPECT_EQ(report.devices[1].holds, "loop0");
+  EXPECT_EQ(report.devices[1].all.requests, 10U);
+  EXPECT_EQ(report.total.requests, 10U);
+  ASSERT_EQ(report.groups.size(), 1U);
+  EXPECT_EQ(report.groups[0].statistics.requests, 10U);
+  EXPECT_EQ(report.remarks().size(), 1U);
+}
+
+TEST(Seeks, ADiskUnderALoopDeviceWithoutRequestsCounts) {
+  const DeviceId loop = DeviceId::of(7, 0);
+  const SeekReport report = analyse({DeviceInfo{loop, loop, "loop0", {}, {}, false, kDisk}, issued(0, 0, 8)});
+  EXPECT_EQ(report.total.requests, 1U);
+  EXPECT_EQ(report.devices.at(0).holds, "");
+}
+
+BlockRequest of_process(std::int64_t time, std::int32_t submitter, std::int32_t dirtier) {
+  BlockRequest request = issued(time, time * 100, 8);
+  RequestPart part;
+  part.submitter = {ProcessId(submitter), ThreadId(submitter)};
+  part.dirtier = {ProcessId(dirtier), ThreadId(dirtier)};
+  request.parts.push_back(part);
+  return request;
+}
+
+TEST(Seeks, RequestsOfProcessesThatWereNotRecordedAreCountedApart) {
+  ProcessStart kernel_thread;
+  kernel_thread.thread = {ProcessId(50), ThreadId(50)};
+  kernel_thread.parent = {ProcessId(2), ThreadId(2)};
+  ProcessStart recorded;
+  recorded.thread = {ProcessId(100), ThreadId(100)};
+  recorded.parent = {ProcessId(99), ThreadId(99)};
+  const std::vector<EventBody> requests{of_process(1, 100, 0), of_process(2, 50, 100), of_process(3, 50, 0),
+                                        of_process(4, 777, 0), of_process(5, 50, 777)};
+  std::vector<EventBody> events{kernel_thread, recorded};
+  events.insert(events.end(), requests.begin(), requests.end());
+  const SeekReport report = analyse(events);
+  EXPECT_EQ(report.stranger_requests, 2U);
+  EXPECT_EQ(report.stranger_bytes, 2U * 8 * 512);
+  EXPECT_EQ(report.total.requests, 5U) << "they move the same head";
+  EXPECT_EQ(analyse(requests).stranger_requests, 0U) << "a trace of no processes knows no strangers";
+}
+
 TEST(Seeks, SixtyFiveDevicesAreAllReported) {
   std::vector<EventBody> events;
   for (std::uint32_t d = 0; d < 65; ++d)

@@ -12,6 +12,8 @@
 #include "format/base/file_time.h"
 #include "format/base/strong_id.h"
 #include "format/base/units.h"
+#include "format/quoting.h"
+#include "tests/support/test_support.h"
 
 namespace iotape {
 namespace {
@@ -75,7 +77,8 @@ TEST(Units, DurationsAndSpeeds) {
   for (const char* bad : {"", "s", "-1s", "1d", "999999999h"}) EXPECT_FALSE(parse_duration(bad)) << bad;
   EXPECT_DOUBLE_EQ(parse_speed("2x").value(), 2.0);
   EXPECT_DOUBLE_EQ(parse_speed("0.5x").value(), 0.5);
-  for (const char* bad : {"", "x", "2", "0x", "-1x", "nanx", "infx"}) EXPECT_FALSE(parse_speed(bad)) << bad;
+  for (const char* bad : {"", "x", "2", "0x", "-1x", "nanx", "infx", "1e-300x", "1e300x", "0.0000001x"})
+    EXPECT_FALSE(parse_speed(bad)) << bad;
 }
 
 TEST(Units, FiguresAreReadable) {
@@ -184,6 +187,31 @@ TEST(CommandLine, ErrorCodesHaveTheirExitStatus) {
   EXPECT_EQ(status(ErrorCode::kUnsupported), 1);
   EXPECT_EQ(status(ErrorCode::kInterrupted), 130);
   EXPECT_THAT(err.text(), HasSubstr("iotape test: what went wrong\n"));
+}
+
+TEST(ShellWords, ComeBackAsTheyWereAndMoveNoCursor) {
+  EXPECT_EQ(shell_word("a/b-1.iotape"), "a/b-1.iotape");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("two words"), "'two words'");
+  for (const std::string& name : {std::string("it's"), std::string("$(x) `y` \\ \"z\""), std::string("a\nb\t'c"),
+                                  std::string("\x1b[2J"), std::string("\xff\xfe"),
+                                  std::string("\xc2\x9b"
+                                              "31m"),
+                                  std::string("\xc3\xa4"),
+                                  std::string("\x01"
+                                              "7"),
+                                  std::string("~"), std::string("-n")}) {
+    const std::string word = shell_word(name);
+    for (const char letter : word) EXPECT_TRUE(static_cast<unsigned char>(letter) >= ' ' && letter != 0x7F) << word;
+    EXPECT_EQ(test::run_shell("printf %s " + word).out, name == "-n" ? "-n" : name) << word;
+  }
+}
+
+TEST(ErrorMessages, ShowControlBytesOfNames) {
+  const test::CommandOutput output = test::run_program({IOTAPE_BINARY, "info", "no\x1b[31m\nsuch"});
+  EXPECT_EQ(output.status, 1);
+  EXPECT_EQ(output.err.find('\x1b'), std::string::npos);
+  EXPECT_THAT(output.err, testing::HasSubstr("no\\x1b[31m\\x0asuch"));
 }
 
 }  // namespace

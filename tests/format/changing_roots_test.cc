@@ -1,5 +1,6 @@
 #include "format/changing_roots.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 namespace iotape {
@@ -48,6 +49,23 @@ TEST(ChangingRoots, EveryMountHasItsOwnAndTheBusiestComesFirst) {
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0], (ChangingRoots::Root{kOther, "/fast/base", 10}));
   EXPECT_EQ(all[1], (ChangingRoots::Root{kDisk, "/data/wal", 1}));
+}
+
+TEST(ChangedPaths, AreThoseOfCallsThatChangeADirectoryOrAFile) {
+  const auto count = [](const Operation& operation) {
+    int paths = 0;
+    for_each_changed_path(operation, [&](const PathArgument&) { ++paths; });
+    return paths;
+  };
+  Open writing;
+  writing.flags = O_WRONLY;
+  EXPECT_EQ(count(writing), 1);
+  writing.opened = {{DeviceId::of(0, 6), 0, InodeNumber(5), 0}, FileKind::kCharacterDevice};
+  EXPECT_EQ(count(writing), 0) << "a terminal";
+  EXPECT_EQ(count(Open{}), 0);
+  EXPECT_EQ(count(Rename{}), 2);
+  EXPECT_EQ(count(SetTimes{}), 1);
+  EXPECT_EQ(count(StatPath{}), 0);
 }
 
 }  // namespace

@@ -152,5 +152,35 @@ TEST(SelectionOptions, ATypoNamesTheNearestWord) {
   EXPECT_NE(parse_selection({"--from", "soon"}, options, rest).find("not a duration"), std::string::npos);
 }
 
+TEST(Selection, TellsWhichWordsNothingAgreedWith) {
+  SelectionOptions options;
+  options.paths = {"/a", "/nowhere"};
+  options.processes = {"100", "nobody"};
+  options.devices = {"7:0", "sd z"};
+  Selector selector(options, {});
+  EXPECT_EQ(selector.unmatched().size(), 6U);
+  (void)selector.judge(open_call("/a", 0));
+  (void)selector.judge(request(DeviceId::of(7, 0), BlockOperation::kWrite));
+  EXPECT_EQ(selector.unmatched(), (std::vector<std::string>{"--device 'sd z'", "--process nobody", "--path /nowhere"}));
+}
+
+TEST(Names, ComponentsThatSayNothingAreLeftOut) {
+  NameTracker names;
+  ProcessContext context;
+  context.thread = kTar;
+  context.working_directory = {{{DeviceId::of(7, 0), 1, InodeNumber(2), 0}, FileKind::kDirectory}, "/srv/.", false};
+  names.observe(context);
+  const auto absolute = [&](const std::string& bytes) {
+    PathArgument path;
+    path.bytes = bytes;
+    path.directory = {kAtCurrentDirectory, context.working_directory.file};
+    return names.absolute(path);
+  };
+  EXPECT_EQ(absolute("."), "/srv");
+  EXPECT_EQ(absolute("./a//b/."), "/srv/a/b");
+  EXPECT_EQ(absolute("/./."), "/");
+  EXPECT_EQ(absolute("a/../.b/..c"), "/srv/a/../.b/..c") << "what .. means a link decides";
+}
+
 }  // namespace
 }  // namespace iotape

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -232,6 +233,30 @@ TEST(BlockRecording, DirectWritesNameTheirFileOffsetAndCall) {
   std::set<std::int64_t> expected;
   for (std::int64_t block = 0; block < 8; ++block) expected.insert(block * 65536);
   EXPECT_EQ(offsets, expected);
+}
+
+// The command does not wait for what it wrote: its requests are still on their way when it has ended.
+TEST(BlockRecordingLive, RequestsUnderWayAtTheEndAreWaitedFor) {
+  IOTAPE_NEEDS_RECORDER();
+  LoopFilesystem filesystem("ext4");
+  ASSERT_TRUE(filesystem.mounted());
+  std::size_t runs_with_open = 0;
+  std::size_t seen = 0;
+  constexpr std::size_t kRuns = 5;
+  for (std::size_t run = 0; run < kRuns; ++run) {
+    Collected sink;
+    record("head -c 200000000 /dev/zero > " + filesystem.mount_point() + "/big; sync " + filesystem.mount_point() +
+               "/big & sleep 0.1",
+           block_only(), sink);
+    const auto requests = sink.of(filesystem.id());
+    seen += requests.size();
+    const bool any_open = std::any_of(requests.begin(), requests.end(), [](const auto& r) { return !r.complete; });
+    runs_with_open += any_open ? 1U : 0U;
+    test::run_shell("sync; rm " + filesystem.mount_point() + "/big; sync");
+  }
+  EXPECT_GT(seen, 0U);
+  // Some kernels hide a completion now and then (decisions/20261130-ends-not-shown.md): not in most runs.
+  EXPECT_LE(runs_with_open, kRuns / 2);
 }
 
 TEST(BlockRecording, OtherDisksAreLeftOutWhenOneIsNamed) {

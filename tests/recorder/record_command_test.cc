@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "format/trace_reader.h"
@@ -131,6 +133,153 @@ TEST(RecordCommand, KilledAtAnyMomentItLeavesAReadableTraceAndARunningWorkload) 
     } else {
       (void)content_of(path);  // the header at least
     }
+  }
+}
+
+// ---- what leaves no file behind ----
+
+class Started {
+ public:
+  explicit Started(std::vector<std::string> words, bool own_group = false) {
+    words.insert(words.begin(), {IOTAPE_BINARY, "record", "-q"});
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    if (own_group) ::setpgid(0, 0);
+    ::execv(argv[0], argv.data());
+    ::_exit(1);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Exit status, or 128 + signal for one that did not end in its own way.
+  [[nodiscard]] int wait() const {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  // Until it has put off SIGTERM: before that it ends like any program.
+  void wait_until_signals_are_held() const {
+    for (int round = 0; round < 5000; ++round, ::usleep(200)) {
+      const std::string status = test::read_file("/proc/" + std::to_string(pid_) + "/status");
+      const std::size_t at = status.find("SigBlk:");
+      if (at == std::string::npos) continue;
+      const std::size_t first = status.find_first_not_of(" \t", at + 7);
+      std::uint64_t held = 0;
+      std::from_chars(status.data() + first, status.data() + status.size(), held, 16);
+      if ((held >> (SIGTERM - 1) & 1U) != 0) return;
+    }
+    ADD_FAILURE() << "the recorder never held SIGTERM";
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+TEST(RecordCommand, ASignalBeforeTheCommandStartsEndsBothAndLeavesNothing) {
+  IOTAPE_NEEDS_RECORDER();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const test::ScratchDirectory scratch;
+    const Started recorder({"-o", scratch / "t.iotape", "touch", scratch / "marker"});
+    recorder.wait_until_signals_are_held();
+    ::kill(recorder.pid(), signal);
+    EXPECT_EQ(recorder.wait(), 128 + signal);
+    EXPECT_FALSE(exists(scratch / "marker"));
+    EXPECT_FALSE(exists(scratch / "t.iotape"));
+    EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
+  }
+}
+
+// Either the command was let go, and there is a trace, or neither.
+TEST(RecordCommandLive, ASignalAtAnyMomentLeavesACommandWithItsTraceOrNeither) {
+  IOTAPE_NEEDS_RECORDER();
+  for (int round = 0; round < 24; ++round) {
+    const test::ScratchDirectory scratch;
+    const bool keyboard = round % 2 == 0;  // the terminal's Ctrl-C goes to the whole group
+    const Started recorder({"-o", scratch / "t.iotape", "sh", "-c", "touch " + (scratch / "marker") + "; sleep 0.4"},
+                           true);
+    recorder.wait_until_signals_are_held();
+    ::usleep(static_cast<useconds_t>(round * 12'000));
+    ::kill(keyboard ? -recorder.pid() : recorder.pid(), keyboard ? SIGINT : SIGTERM);
+    const int status = recorder.wait();
+    EXPECT_EQ(status, keyboard ? 130 : 143) << "round " << round;
+    ::usleep(100'000);
+    const bool recorded = exists(scratch / "t.iotape");
+    const bool ran = exists(scratch / "marker");  // Ctrl-C may end the command before it does anything
+    EXPECT_TRUE(ran == recorded || (keyboard && recorded)) << "round " << round;
+    if (recorded) (void)content_of(scratch / "t.iotape");
+  }
+}
+
+TEST(RecordCommand, AFailedRecordingLeavesNoFileAndWhatItWouldHaveReplaced) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  const std::vector<std::vector<std::string>> failing{
+      {"/no/such/program"},           {"/etc/passwd"},
+      {"-d", "no-such-disk", "true"}, {"--snapshot", "tree=/no/such/directory", "true"},
+      {"-u", "no-such-user", "true"}, {"-p", "2147483647"},
+      {"--ring-size", "4G", "true"}};
+  for (const auto& words : failing) {
+    for (const bool replacing : {false, true}) {
+      const std::string path = scratch / "t.iotape";
+      std::vector<std::string> all{"-o", path};
+      if (replacing) {
+        test::write_file(path, "an old trace");
+        all.emplace_back("--force");
+      }
+      all.insert(all.end(), words.begin(), words.end());
+      EXPECT_NE(record(all).status, 0);
+      if (replacing)
+        EXPECT_EQ(test::read_file(path), "an old trace") << words.front();
+      else
+        EXPECT_FALSE(exists(path)) << words.front();
+      ::unlink(path.c_str());
+      EXPECT_TRUE(std::filesystem::is_empty(scratch.path())) << words.front();
+    }
+  }
+}
+
+TEST(RecordCommand, AFileBeingRecordedIntoIsNeverReplaced) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "t.iotape";
+  const std::string go_on = scratch / "go-on";
+  const Started first({"-o", path, "sh", "-c", "until test -e " + go_on + "; do sleep 0.05; done"});
+  for (int wait = 0; wait < 5000 && !exists(path); ++wait) ::usleep(1000);
+  for (int round = 0; round < 3; ++round) {
+    const auto second = record({"--force", "-o", path, "true"});
+    EXPECT_EQ(second.status, 125);
+    EXPECT_THAT(second.err, testing::HasSubstr("another recording"));
+  }
+  test::write_file(go_on, "");
+  EXPECT_EQ(first.wait(), 0);
+  const Content content = content_of(path);
+  EXPECT_GT(content.calls, 20U);
+  EXPECT_FALSE(content.interrupted);
+  EXPECT_EQ(record({"--force", "-o", path, "true"}).status, 0) << "once it is done it can be replaced";
+  EXPECT_LT(content_of(path).calls, content.calls + 1000);
+}
+
+TEST(RecordCommandLive, RecordingsStartedTogetherUnderOneNameNeverMix) {
+  IOTAPE_NEEDS_RECORDER();
+  for (int round = 0; round < 6; ++round) {
+    const test::ScratchDirectory scratch;
+    const std::string path = scratch / "t.iotape";
+    if (round % 2 == 1) {
+      ASSERT_EQ(record({"-o", path, "true"}).status, 0);
+    }
+    const Started first({"--force", "-o", path, "sh", "-c", "sleep 0.3; exit 3"});
+    const Started second({"--force", "-o", path, "sh", "-c", "sleep 0.3; exit 4"});
+    const int one = first.wait();
+    const int other = second.wait();
+    EXPECT_TRUE(one == 3 || one == 125) << one;
+    EXPECT_TRUE(other == 4 || other == 125) << other;
+    EXPECT_TRUE(one == 3 || other == 4);
+    EXPECT_FALSE(content_of(path).interrupted);
+    // Beside each other is possible only one after the other.
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
   }
 }
 

@@ -25,6 +25,7 @@
 
 #include "format/syscall_table.h"
 #include "format/trace_reader.h"
+#include "recorder/call_table.h"
 #include "recorder/workload_process.h"
 #include "tests/support/test_support.h"
 
@@ -352,6 +353,49 @@ TEST(Recording, LosesNothingUncountedAtAnyRingSize) {
       EXPECT_EQ(told, 0U);
     }
   }
+}
+
+// The filter of a tracepoint: every call that is recorded.
+std::string recorded_calls_filter() {
+  std::string filter;
+  for (const CallRow& row : call_rows())
+    if (syscall_description(row.number).recorded)
+      filter += (filter.empty() ? "id==" : "||id==") + std::to_string(row.number);
+  return filter;
+}
+
+std::uint64_t perf_count(const std::string& command, const test::ScratchDirectory& scratch) {
+  const std::string log = scratch / "perf.log";
+  test::run_shell("perf stat -x, -o " + log + " -e raw_syscalls:sys_enter --filter '" + recorded_calls_filter() +
+                  "' sh -c '" + command + "'");
+  std::istringstream lines(test::read_file(log));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("raw_syscalls:sys_enter") != std::string::npos) return std::strtoull(line.c_str(), nullptr, 10);
+  return 0;
+}
+
+// What was seen does not depend on what found room.
+TEST(RecordingLive, InTheSmallestRingSeenIsWhatStraceAndPerfCount) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  test::write_file(scratch / "in", std::string(3000, 'x'));
+  // With their paths: perf gives its children a longer PATH to search.
+  const std::string command = "cd " + scratch.path().string() +
+                              "; /bin/dd if=in of=out bs=1 status=none; for i in 1 2 3; do /bin/cat in out >all; done";
+  ::setenv("PWD", std::filesystem::current_path().c_str(), 1);
+  std::uint64_t by_strace = 0;
+  for (const auto& [name, count] : strace_counts(command, scratch)) by_strace += count;
+  const std::uint64_t by_perf = perf_count(command, scratch);
+  ProbeOptions options = small_options();
+  options.ring_bytes = 4096;
+  Recorded run;
+  record_command({"sh", "-c", command}, run, options);
+  constexpr std::uint64_t kProcesses = 5;  // the shell, dd, three times cat: each ends by an exit_group
+  EXPECT_EQ(run.totals.seen, by_strace + kProcesses);
+  EXPECT_EQ(run.totals.seen, by_perf + 1) << "perf counts from within the first exec on";
+  EXPECT_GT(by_perf, 6000U);
+  EXPECT_GT(run.totals.lost(), 0U);
+  expect_whole(run);
 }
 
 TEST(Recording, AnI386CallIsNeverTakenForANativeOne) {

@@ -721,5 +721,132 @@ TEST(Engine, AStopRequestEndsTheReplayWithWhatWasDone) {
   EXPECT_TRUE(run.report.adds_up());
 }
 
+// ---- roots, outputs, selections, stops ----
+
+TEST(Engine, ARootWithinARootIsReachedFromOutsideAndFromAbove) {
+  TraceBuilder trace;
+  trace.open(trace.here("outer/file"), O_CREAT | O_WRONLY, 3, regular_of(60));
+  trace.open(trace.here("outer/deep/inner/file"), O_CREAT | O_WRONLY, 4, regular_of(61));
+  trace.open(trace.here("outer"), O_RDONLY | O_DIRECTORY, 5, directory_of(62));
+  trace.open(at("deep/inner/other", 5, directory_of(62)), O_CREAT | O_WRONLY, 6, regular_of(63));
+  trace.unlink(at("file", 5, directory_of(62)));
+  RootOptions options;
+  options.mappings = {{"/mnt/job", "/"}, {"/mnt/job/outer/deep/inner", "/apart"}};
+  const Replayed run(trace, options);
+  const auto opens = run.target.of<Open>();
+  ASSERT_EQ(opens.size(), 4U) << run.error;
+  EXPECT_EQ(opens[0].path.bytes, "outer/file");
+  EXPECT_EQ(opens[1].path.bytes, "/apart/file");
+  EXPECT_EQ(opens[3].path.bytes, "/apart/other");
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/outer", "/outer/deep", "/apart"));
+}
+
+TEST(Engine, ARootMappedIntoAnothersTreeIsMadeOnce) {
+  TraceBuilder trace;
+  trace.open(trace.here("a/b/c/file"), O_CREAT | O_WRONLY, 3, regular_of(60));
+  trace.open(trace.here("a/b/other"), O_CREAT | O_WRONLY, 4, regular_of(61));
+  RootOptions options;
+  options.mappings = {{"/mnt/job/a/b/c", "/a/b/c"}, {"/mnt/job", "/"}};
+  const Replayed run(trace, options);
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/a", "/a/b", "/a/b/c")) << run.error;
+}
+
+TEST(Engine, WhereTheShellSentTheOutputIsNoRoot) {
+  TraceBuilder trace;
+  trace.mount(DeviceId::of(7, 9), "/logs", "ext4");
+  InheritedDescriptor output;
+  output.thread = kOne;
+  output.descriptor = fd(1, file_of(70, FileKind::kRegular, DeviceId::of(7, 9)));
+  output.path = "/logs/out.txt";
+  trace.events.emplace_back(output);
+  trace.write(output.descriptor, 0, 100);
+  trace.open(trace.here("file"), O_CREAT | O_WRONLY, 3, regular_of(60));
+  trace.write(fd(3, regular_of(60)), 0, 100);
+  const Replayed run(trace);
+  ASSERT_EQ(run.roots.all().size(), 1U) << run.error;
+  EXPECT_EQ(run.roots.all()[0].from, "/mnt/job");
+  EXPECT_EQ(run.skipped(SkipReason::kExternal), 1U);
+}
+
+TEST(Engine, CallsThatWereNotSelectedAreSkippedAsIfCutAway) {
+  TraceBuilder trace;
+  trace.open(trace.here("early"), O_CREAT | O_WRONLY, 3, regular_of(60));
+  trace.write(fd(3, regular_of(60)), 0, 100);
+  const Nanoseconds middle = trace.time;
+  trace.open(trace.here("late"), O_CREAT | O_WRONLY, 4, regular_of(61));
+  trace.unlink(trace.here("early"));
+  SelectionOptions selection;
+  selection.from = middle - trace.header.anchor_time;
+  const auto open = select_events(open_events(trace.header, trace.events), selection);
+  auto survey = survey_trace(**open(), std::nullopt).value();
+  EXPECT_EQ(survey.calls, 2U);
+  EXPECT_EQ(survey.unselected, 2U);
+  const auto roots = choose_roots(survey, {}).value();
+  const BuiltTree tree = build_initial_tree(survey, roots);
+  EXPECT_THAT(paths_of(tree.nodes), ElementsAre("/early")) << "what the part removes was there when it began";
+  FakeTarget target;
+  Listener listener;
+  const auto report =
+      run_replay_pass(**open(), survey.model->names().rewound(), roots, target, EngineOptions{}, &listener).value();
+  EXPECT_EQ(report.calls, 4U);
+  EXPECT_EQ(report.issued, 2U);
+  EXPECT_EQ(report.skipped[static_cast<std::size_t>(SkipReason::kNotSelected)], 2U);
+  EXPECT_EQ(listener.calls.size(), 4U) << "a result tells of every call";
+}
+
+TEST(Engine, AStopDuringACallKeepsWhatWasDone) {
+  bool stop = false;
+  EngineOptions options;
+  options.stop_requested = [&stop] { return stop; };
+  TraceBuilder trace;
+  for (int i = 0; i < 5; ++i) trace.mkdir(trace.here("d" + std::to_string(i)));
+  const Replayed run(
+      trace,
+      [&stop](FakeTarget& target) {
+        target.broken = [&stop, calls = 0]() mutable -> Result<void> {
+          if (++calls < 3) return {};
+          stop = true;
+          return failure(ErrorCode::kInterrupted, "interrupted");
+        };
+      },
+      options);
+  EXPECT_TRUE(run.report.stopped);
+  EXPECT_EQ(run.report.issued, 2U);
+  EXPECT_EQ(run.report.calls, 2U);
+  EXPECT_EQ(run.listener.calls.size(), 2U);
+}
+
+TEST(Survey, CountsTheThreadsThatLiveAtOnce) {
+  TraceBuilder trace;
+  for (std::int32_t i = 0; i < 6; ++i) {
+    const ThreadKey thread{ProcessId(100 + i), ThreadId(100 + i)};
+    trace.start(thread, kOne, 0);
+    if (i % 2 == 0) continue;
+    ProcessExit exit;
+    exit.thread = thread;
+    exit.whole_process = true;
+    trace.events.emplace_back(exit);
+  }
+  trace.mkdir(trace.here("d"));
+  const auto survey = survey_trace(**open_events(trace.header, trace.events)(), std::nullopt).value();
+  EXPECT_EQ(survey.most_threads, 4U);
+}
+
+TEST(Survey, NamesDirectoriesWhosePlaceNobodyTold) {
+  TraceBuilder trace;
+  trace.mkdir(trace.here("d"));
+  trace.unlink(at("x", 7, directory_of(900)));
+  trace.unlink(at("y", 7, directory_of(900)));
+  const auto survey = survey_trace(**open_events(trace.header, trace.events)(), std::nullopt).value();
+  const auto unplaced = survey.unplaced();
+  ASSERT_EQ(unplaced.size(), 1U);
+  EXPECT_EQ(unplaced[0].calls, 4U) << "two removals, each a change and a reading";
+  RootOptions options;
+  options.mappings = {{"/mnt/job", "/"}, {unplaced[0].path, "/found"}};
+  const Replayed run(trace, options);
+  EXPECT_EQ(run.error, "");
+  EXPECT_THAT(paths_of(run.tree.nodes), ElementsAre("/found", "/found/x", "/found/y"));
+}
+
 }  // namespace
 }  // namespace iotape::test

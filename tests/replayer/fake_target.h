@@ -59,7 +59,10 @@ class FakeTarget final : public Target {
   }
   // A held call is not completed before release() or before nothing else is left.
   std::function<bool(const TargetCall&)> hold = [](const TargetCall&) { return false; };
+  // Breaks the target instead of completing a call.
+  std::function<Result<void>()> broken = []() -> Result<void> { return {}; };
   Result<Completion> next_completion() override {
+    IOTAPE_TRY(broken());
     if (pending_.empty()) return failure(ErrorCode::kIo, "nothing is in flight");
     auto chosen = std::find_if(pending_.begin(), pending_.end(), [&](const TargetCall& call) { return !hold(call); });
     if (chosen == pending_.end()) chosen = pending_.begin();

@@ -150,5 +150,24 @@ TEST_F(LiveFidelity, ManyProcessesAtOnceLeaveTheSameTreeWithoutAMismatch) {
   EXPECT_EQ(tree_of(scratch_ / "again", Times::kNone), tree_of(scratch_ / "work", Times::kNone));
 }
 
+TEST(LiveResults, NameTheDeviceAndTellItsSpace) {
+  IOTAPE_NEEDS_RECORDER();
+  const test::ScratchDirectory scratch;
+  const std::string tool = IOTAPE_BINARY;
+  const std::string part = scratch / "part.iotape";
+  const std::string result = scratch / "result.iotape";
+  ASSERT_EQ(run_shell(tool + " cut -q " IOTAPE_SOURCE_DIR "/traces/dd.iotape --to 150ms -o " + part).status, 0);
+  const CommandOutput replay = run_shell(tool + " replay -q " + part + " kernel:ext4,size=1G -o " + result);
+  ASSERT_EQ(replay.status, 0) << replay.err;
+  const CommandOutput seeks = run_shell(tool + " seeks " + result);
+  EXPECT_THAT(seeks.out, testing::HasSubstr("device loop")) << "not 7:2";
+  const CommandOutput compare = run_shell(tool + " compare -q " + part + " " + result);
+  EXPECT_THAT(compare.out, testing::ContainsRegex("space_after +- +[0-9]")) << compare.out << compare.err;
+  EXPECT_THAT(compare.out, testing::ContainsRegex("synced_time +- +[0-9]")) << compare.out;
+  // A part of a result of which the device's name was not written.
+  const std::string name = run_shell(tool + " seeks " + result + " | sed -n 's/^device \\([a-z0-9]*\\).*/\\1/p'").out;
+  EXPECT_THAT(run_shell(tool + " seeks " + result + " --device " + name).out, testing::HasSubstr("device loop"));
+}
+
 }  // namespace
 }  // namespace iotape

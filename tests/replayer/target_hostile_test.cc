@@ -343,6 +343,39 @@ TEST_F(Hostile, TheDiskIsNotFilled) {
   EXPECT_EQ(prepared.error().code, ErrorCode::kLimit);
 }
 
+TEST_F(Hostile, NamesDoNotFillTheDiskEither) {
+  std::filesystem::create_directory(place_);
+  struct statvfs space {};
+  ASSERT_EQ(::statvfs(place_.c_str(), &space), 0);
+  Driver driver("dir:" + place_ + ",reserve=" + std::to_string(space.f_bavail * space.f_frsize));
+  const TargetThread thread = driver.start();
+  const auto refused = [&](std::uint32_t number, Operation operation) {
+    return driver.run(thread, number, std::move(operation)).skipped == SkipReason::kRefused;
+  };
+  EXPECT_TRUE(refused(SYS_mkdir, MakeDirectory{at("/d"), 0755}));
+  EXPECT_TRUE(refused(SYS_mknod, MakeNode{at("/n"), S_IFIFO | 0600, 0}));
+  EXPECT_TRUE(refused(SYS_symlink, SymbolicLink{Text{TextState::kPresent, "somewhere"}, at("/l")}));
+  EXPECT_TRUE(refused(SYS_openat, open_call("/f", O_CREAT | O_RDWR)));
+  EXPECT_TRUE(refused(
+      SYS_setxattr, SetXattrPath{at("/"), Text{TextState::kPresent, "user.a"}, Text{TextState::kPresent, "v"}, 1, 0}));
+}
+
+TEST_F(Hostile, ManyWaitingCallsEndSoonerThanEachLimitTogether) {
+  Driver driver("dir:" + place_ + ",block_limit=400ms,block_total=500ms");
+  const TargetThread holder = driver.start();
+  const auto file = driver.must(holder, SYS_openat, open_call("/a", O_CREAT | O_RDWR));
+  const TargetThread waiter = driver.fork(holder);
+  driver.must(holder, SYS_fcntl, test::lock_call(file, F_SETLK, F_WRLCK));
+  std::vector<std::int64_t> waits;
+  for (int i = 0; i < 6; ++i) {
+    const Completion done = driver.run(waiter, SYS_fcntl, test::lock_call(file, F_SETLKW, F_WRLCK));
+    EXPECT_EQ(done.outcome, failed_with(EINTR));
+    waits.push_back((done.end - done.start).value);
+  }
+  EXPECT_GE(waits[0], 400'000'000) << "the first may wait as long as one may";
+  EXPECT_LT(*std::min_element(waits.begin() + 2, waits.end()), 300'000'000) << "later ones hardly wait";
+}
+
 TEST_F(Hostile, AnInitialTreeCannotClimbOut) {
   Driver driver("dir:" + place_);
   InitialNode link;

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "replayer/target/kernel_place.h"
+#include "replayer/target/run_tool.h"
 #include "tests/replayer/target_driver.h"
 #include "tests/support/test_support.h"
 
@@ -84,7 +85,13 @@ TEST_P(KernelTarget, IsMadePreparedUsedColdAndLeavesNothing) {
                               std::to_string(device.minor_number()) + "' ' /proc/self/mountinfo")
                   .out,
               "0\n");
+    const auto before = driver.target().space_used().value();
+    ASSERT_TRUE(before.has_value());
+    driver.must(thread, SYS_write, write_call(fd, 4 << 20));
     EXPECT_TRUE(driver.target().finish(true).has_value());
+    const auto after = driver.target().space_used().value();
+    ASSERT_TRUE(after.has_value()) << "known when the filesystem is gone";
+    EXPECT_GE(*after, *before + (4 << 20) / 2);
   }
   EXPECT_TRUE(detached_soon(device));
 }
@@ -138,6 +145,8 @@ TEST(KernelTargets, AFailedMakeLeavesNothingAndSaysWhy) {
   Driver bad_mkfs(spec("ext4", ",mkfs=--no-such-option"));
   ASSERT_FALSE(bad_mkfs);
   EXPECT_THAT(bad_mkfs.error().message, HasSubstr("mkfs.ext4"));
+  EXPECT_THAT(bad_mkfs.error().message, HasSubstr("option")) << "what it said on stderr";
+  EXPECT_THAT(bad_mkfs.error().message, HasSubstr("mkfs= of the target")) << "the remedy";
   Driver bad_mount(spec("ext4", ",mount=data=nonsense"));
   ASSERT_TRUE(bad_mount);
   const DeviceId device = *bad_mount.target().facts().device;
@@ -156,6 +165,13 @@ TEST(KernelTargets, UnknownFilesystemsAndForeignDevicesAreRefused) {
   TargetOptions options;
   options.tree = TreePolicy::kExisting;
   EXPECT_EQ(Driver(spec("ext4"), options).error().code, ErrorCode::kUsage);
+}
+
+TEST(ToolComplaints, AreTheReasonWithoutTheUsageAndBlankLines) {
+  EXPECT_EQ(complaint_of("\n"), "");
+  EXPECT_EQ(complaint_of("\nx: bad  size\t9\nx: too\x1b[31m small\n\nUsage: x [-abc]\n\t[-d]\n"),
+            "x: bad size 9; x: too [31m small");
+  EXPECT_LT(complaint_of(std::string(100'000, 'a')).size(), 500U);
 }
 
 TEST(MountOptionText, FlagsAndTheFilesystemsOwnWordsAreToldApart) {

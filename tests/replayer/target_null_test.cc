@@ -16,6 +16,8 @@ Completion complete(Target& target, Operation operation, Nanoseconds not_before 
   return target.next_completion().value();
 }
 
+TEST(NullTarget, HasNoSpace) { EXPECT_EQ(null_target()->space_used().value(), std::nullopt); }
+
 TEST(NullTarget, AnswersInTheShapeOfSuccess) {
   const auto target = null_target();
   ASSERT_TRUE(target);

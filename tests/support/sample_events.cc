@@ -200,7 +200,8 @@ std::vector<EventBody> sample_events() {
   unfinished.unfinished = true;
   unfinished.interface = CallInterface::kPageFault;
   const Nanoseconds now(1'000'000'000);
-  return {DeviceInfo{DeviceId::of(8, 1), DeviceId::of(8, 0), "sda1", Sectors(2048), Sectors(1L << 40), true},
+  return {DeviceInfo{DeviceId::of(8, 1), DeviceId::of(8, 0), "sda1", Sectors(2048), Sectors(1L << 40), true,
+                     DeviceId::of(259, 3)},
           DeviceInfo{},
           MountInfo{DeviceId::of(8, 1), DeviceId::of(8, 1), "/m nt", "ext4", "rw,data=ordered", "/sub", 4096, 0,
                     std::array<std::uint32_t, 4>{0, 1, 2, ~0U}, true},
@@ -264,6 +265,8 @@ TraceTotals sample_totals() {
   totals.workload_status = 256;
   totals.own_calls = 1;
   totals.own_requests = 2;
+  totals.space_before = 0;
+  totals.space_after = ~0ULL;
   return totals;
 }
 

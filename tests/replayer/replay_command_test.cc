@@ -1,0 +1,154 @@
+// replay as a user runs it, on traces made for the occasion.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "format/trace_files.h"
+#include "tests/replayer/fake_target.h"
+#include "tests/support/test_support.h"
+
+namespace iotape::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+class ReplayCommand : public testing::Test {
+ protected:
+  std::string save(const TraceBuilder& trace, const std::string& name = "t.iotape") {
+    const std::string path = scratch_ / name;
+    TraceHeader header = trace.header;
+    header.has_syscalls = true;
+    auto writer =
+        TraceWriter::create(create_output(path, false).value(), header, {.resolution = Nanoseconds(1)}).value();
+    std::uint64_t calls = 0;
+    for (const EventBody& event : trace.events) {
+      calls += std::holds_alternative<Syscall>(event) ? 1 : 0;
+      EXPECT_TRUE(writer->append(event));
+    }
+    TraceTotals totals;
+    totals.seen = calls;
+    EXPECT_TRUE(writer->finish(totals));
+    return path;
+  }
+  static CommandOutput iotape(std::vector<std::string> words) {
+    words.insert(words.begin(), IOTAPE_BINARY);
+    return run_program(words);
+  }
+  ScratchDirectory scratch_;
+};
+
+TraceBuilder some_directories(int count) {
+  TraceBuilder trace;
+  for (int i = 0; i < count; ++i) trace.mkdir(trace.here("directory" + std::to_string(i)));
+  return trace;
+}
+
+TEST_F(ReplayCommand, WhatIsNotSelectedIsCountedAsSkipped) {
+  const std::string trace = save(some_directories(10));
+  const auto run = iotape({"replay", "--json", trace, "null:", "--path", "directory3", "--path", "directory4"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json replay = json::parse(run.out)["replay"];
+  EXPECT_EQ(replay["calls"], 10);
+  EXPECT_EQ(replay["issued"], 2);
+  EXPECT_EQ(replay["skipped_by_reason"]["not_selected"], 8);
+}
+
+TEST_F(ReplayCommand, ASelectionThatMatchesNothingSaysWhich) {
+  const std::string trace = save(some_directories(3));
+  const auto none = iotape({"replay", trace, "null:", "--path", "/no/such", "--process", "nobody"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("nothing matches --path /no/such"));
+  EXPECT_THAT(none.err, HasSubstr("nothing matches --process nobody"));
+  EXPECT_THAT(none.err, HasSubstr("leaves none of the 3 calls"));
+  const auto requests = iotape({"replay", trace, "null:", "--op", "write"});
+  EXPECT_EQ(requests.status, 2);
+  EXPECT_THAT(requests.err, HasSubstr("a replay repeats system calls"));
+}
+
+TEST_F(ReplayCommand, MoreThreadsThanATargetCarriesAreFoundBeforeItIsMade) {
+  TraceBuilder trace = some_directories(1);
+  for (std::int32_t i = 0; i < 5000; ++i)
+    trace.start({ProcessId(10), ThreadId(1000 + i)}, kOne, CLONE_FILES | CLONE_FS | CLONE_VM);
+  const std::string place = scratch_ / "target";
+  const auto run = iotape({"replay", save(trace), place});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("threads of the trace live at once"));
+  EXPECT_FALSE(std::filesystem::exists(place));
+}
+
+TEST_F(ReplayCommand, DirectoriesWithoutAPlaceAreWarnedOfWithTheirMapping) {
+  TraceBuilder trace = some_directories(200);
+  trace.unlink(at("x", 7, directory_of(900)));
+  const auto run = iotape({"replay", save(trace), "null:"});
+  EXPECT_THAT(run.err, HasSubstr("warning: the trace does not tell where 1 directories lie"));
+  EXPECT_THAT(run.err, HasSubstr("--map '/(unplaced)/"));
+}
+
+TEST_F(ReplayCommand, LinesAreNarrowAndHintsCanBePasted) {
+  const std::string trace = save(some_directories(3), "od'd \x1b[31m\nname.iotape");
+  const auto run = iotape({"replay", trace, "null:"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(run.err, HasSubstr("od\\47d \\33[31m\\nname.iotape'"));
+  EXPECT_THAT(run.out, Not(HasSubstr("\x1b")));
+  const auto info =
+      run_shell("set -- " + run.err.substr(run.err.find("$'"), run.err.find("' null:") + 1 - run.err.find("$'")) +
+                "; test -e \"$1\" && echo there");
+  EXPECT_EQ(info.out, "there\n") << run.err;
+}
+
+// The second process waits for the first one's lock until it is told to stop.
+TraceBuilder a_wait_without_end() {
+  TraceBuilder trace = some_directories(100);
+  trace.context(kTwo, "/mnt/job", kCwdInode);
+  const auto lock = [&](std::int64_t command, ThreadKey thread) {
+    Lock op;
+    op.descriptor = fd(3, regular_of(60));
+    op.command = command;
+    op.type = F_WRLCK;
+    trace.call(72, op, {0, 0}, thread);
+  };
+  trace.open(trace.here("file"), O_CREAT | O_RDWR, 3, regular_of(60));
+  lock(F_SETLK, kOne);
+  trace.open(trace.here("file"), O_RDWR, 3, regular_of(60), kTwo);
+  lock(F_SETLKW, kTwo);
+  trace.mkdir(trace.here("never"));
+  return trace;
+}
+
+TEST_F(ReplayCommand, AStopWhileACallWaitsLeavesAReadableResult) {
+  const std::string trace = save(a_wait_without_end());
+  const std::string result = scratch_ / "result.iotape";
+  const std::string place = scratch_ / "target";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (std::freopen("/dev/null", "w", stdout) == nullptr || std::freopen("/dev/null", "w", stderr) == nullptr)
+      ::_exit(99);
+    const std::string target = "dir:" + place + ",block_limit=60s,reserve=0";
+    ::execl(IOTAPE_BINARY, "iotape", "replay", trace.c_str(), target.c_str(), "-o", result.c_str(), nullptr);
+    ::_exit(98);
+  }
+  for (int i = 0; i < 1000 && !std::filesystem::exists(place + "/file"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::kill(child, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  const auto info = iotape({"info", "--json", result});
+  ASSERT_EQ(info.status, 0) << info.err;
+  const json document = json::parse(info.out);
+  EXPECT_EQ(document["interrupted"], true) << info.out;
+  EXPECT_EQ(document["syscalls"], 103) << "all that was done before the wait";
+}
+
+}  // namespace
+}  // namespace iotape::test
