@@ -33,6 +33,7 @@ struct FilesystemOptions {
   std::uint32_t inode_count = 0;      // 0: as many as bytes_per_inode gives
   std::uint32_t bytes_per_inode = 0;  // 0: by size, 4 KiB to 64 KiB
   std::uint32_t journal_blocks = 0;   // 0: by size; too small a volume then gets no journal
+  std::uint64_t journal_bytes = 0;    // the same in bytes; counts when journal_blocks is 0
   double reserved_percent = 5;        // 0 to 50
   FilesystemFeatures features;
   std::string label;              // at most 16 bytes

@@ -10,6 +10,7 @@
 
 #include "replayer/ext3/directory/htree_frame.h"
 #include "tests/ext3/support/directory_bench.h"
+#include "tests/ext3/support/mounted_disk.h"
 
 namespace iotape::ext3 {
 namespace {
@@ -301,6 +302,61 @@ TEST(Htree, GrowsFromADirectoryWhoseParentRecordIsNotTheShortest) {
   EXPECT_TRUE(bench.indexed());
   for (const std::string& name : names) EXPECT_NE(bench.lookup(name), kNoInode);
   bench.expect_clean(names);
+}
+
+// ---- both ways with the kernel ----
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(HtreeLive, IsTheSameToTheKernelBothWays) {
+  IOTAPE_NEEDS_RECORDER();
+  for (const HashVersion hash : {kHashLegacy, kHashHalfMd4, kHashTea}) {
+    const iotape::test::ScratchDirectory scratch;
+    test::TestVolumeImage image(64 << 20, [hash] {
+      FilesystemOptions options;
+      options.block_size = 1024;
+      options.inode_count = 16384;
+      options.hash_version = hash;
+      return options;
+    }());
+    test::MountedDisk ours(image.device());
+    ASSERT_EQ(ours.make_directory("/d"), 0);
+    for (int i = 0; i < 4000; ++i) ASSERT_EQ(ours.create(fmt::format("/d/a name of ours {}", i)), 0);
+    for (int i = 0; i < 4000; i += 4) ASSERT_EQ(ours.unlink(fmt::format("/d/a name of ours {}", i)), 0);
+    ours.unmount();
+    test::TestVolumeImage::save_device(image.device(), scratch / "image");
+    // Linked rather than made: a few inodes are enough.
+    const auto kernel = iotape::test::run_shell(
+        fmt::format("set -e; cd {}; mkdir m; mount -t ext3 -o loop image m; trap 'umount m' EXIT; cd m/d; "
+                    "stat -c %n a*ours* > ../../stated; "
+                    "seq -f 'a name of theirs %g' 3000 | xargs -d '\\n' touch; "
+                    "seq -f 'a name of ours %g' 1 4 3999 | xargs -d '\\n' rm; ls -f; cd ../..; umount m; trap - EXIT",
+                    scratch.path().string()));
+    ASSERT_EQ(kernel.status, 0) << kernel.err;
+    EXPECT_EQ(lines_of(iotape::test::read_file(scratch / "stated")).size(), 3000U);
+    EXPECT_EQ(iotape::test::run_program({"/sbin/e2fsck", "-fn", scratch / "image"}).status, 0);
+    const auto device = test::load_device(scratch / "image");
+    test::MountedDisk again(*device);
+    const std::vector<std::string> expected = lines_of(kernel.out);
+    EXPECT_EQ(expected.size(), 5002U);
+    std::vector<std::string> listed;
+    const InodeReference directory = again.get("/d");
+    const HostEntry inside(again.host());
+    ASSERT_TRUE(read_directory(again.volume(), *directory, 0, [&listed](const DirectoryListing& listing) {
+      listed.emplace_back(listing.name);
+      return true;
+    }));
+    // The same order, but for names of one hash, which the legacy one has.
+    const NameHasher hasher = default_hasher(again.volume());
+    ASSERT_EQ(listed.size(), expected.size());
+    for (std::size_t i = 2; i < listed.size(); ++i) ASSERT_EQ(hasher(listed[i]), hasher(expected[i])) << i;
+    for (const std::string& name : expected) EXPECT_TRUE(probe_directory(again.volume(), *directory, name)->found());
+  }
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ class BlockSearcher {
 
   [[nodiscard]] bool is_name(std::uint32_t offset) const {
     const std::byte* const theirs = block_ + offset + sizeof(DirectoryRecord);
-    return tail_.matches(theirs) && std::memcmp(theirs, name_.data(), name_.size()) == 0;
+    return tail_.matches(theirs) && name_ == std::string_view(reinterpret_cast<const char*>(theirs), name_.size());
   }
   std::uint32_t found(std::uint32_t offset) {
     result_.found = true;
@@ -138,7 +138,7 @@ void write_record(std::byte* block, std::uint32_t offset, std::uint32_t record_l
   DirectoryRecord record{inode.value, static_cast<std::uint16_t>(record_length), static_cast<std::uint8_t>(name.size()),
                          file_type};
   std::memcpy(block + offset, &record, sizeof(record));
-  std::memcpy(block + offset + sizeof(record), name.data(), name.size());
+  name.copy(reinterpret_cast<char*>(block + offset + sizeof(record)), name.size());
 }
 
 void place_record(std::byte* block, std::uint32_t offset, std::string_view name, InodeNumber inode,

@@ -165,13 +165,17 @@ std::uint64_t free_after_tables(const FilesystemPlan& plan) {
   return free;
 }
 
-Result<void> size_journal(FilesystemPlan& plan, std::uint32_t asked) {
+Result<void> size_journal(FilesystemPlan& plan, const FilesystemOptions& options) {
   if (!plan.features.has_journal) return {};
+  const std::uint64_t asked =
+      options.journal_blocks != 0 ? options.journal_blocks : options.journal_bytes / plan.geometry.block_size;
+  if (asked == 0 && options.journal_bytes != 0) return usage("a journal of {} bytes", options.journal_bytes);
   if (asked != 0 && (asked < kJournalMinimumBlocks || asked > kLargestJournal))
     return usage("a journal has {} to {} blocks, not {}", kJournalMinimumBlocks, kLargestJournal, asked);
   if (asked != 0 && asked > free_after_tables(plan) / 2)
     return usage("a journal of {} blocks is more than half of the {} free ones", asked, free_after_tables(plan));
-  plan.journal_blocks = asked != 0 ? asked : default_journal_blocks(plan.geometry.block_count);
+  plan.journal_blocks =
+      asked != 0 ? static_cast<std::uint32_t>(asked) : default_journal_blocks(plan.geometry.block_count);
   plan.features.has_journal = plan.journal_blocks != 0;
   return {};
 }
@@ -200,7 +204,7 @@ Result<FilesystemPlan> plan_filesystem(const FilesystemOptions& options, std::ui
   constexpr std::uint32_t kLostAndFoundBytes = 16 << 10;
   plan.lost_and_found_blocks = std::min(kLostAndFoundBytes / geometry.block_size, kDirectBlocks);
   if (geometry.reserved_gdt_blocks != 0 && geometry.block_size == 4096) plan.features.large_file = true;
-  IOTAPE_TRY(size_journal(plan, options.journal_blocks));
+  IOTAPE_TRY(size_journal(plan, options));
   return plan;
 }
 
