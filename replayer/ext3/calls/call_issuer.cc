@@ -60,8 +60,4 @@ Answer<InodeReference> Issuer::inode_of(const PathArgument& path, std::int64_t f
   return find_path(volume_, start, text, last, thread_.credentials);
 }
 
-std::uint32_t Issuer::masked(std::int64_t mode) const {
-  return static_cast<std::uint32_t>(mode) & 07777U & ~thread_.view->umask;
-}
-
 }  // namespace iotape::ext3

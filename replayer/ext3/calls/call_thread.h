@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "replayer/ext3/directory/directory.h"
 #include "replayer/ext3/inode.h"
 #include "replayer/ext3/operations/file_operations.h"
 #include "replayer/ext3/path/path_walk.h"
@@ -19,6 +20,7 @@ struct OpenFile {
   std::int64_t flags = 0;    // O_*
   std::uint64_t offset = 0;  // bytes; of a directory: the cookie
   ReadAheadState ahead;
+  DirectoryPosition directory;  // where a reader of names stands
 
   [[nodiscard]] bool readable() const;
   [[nodiscard]] bool writable() const;

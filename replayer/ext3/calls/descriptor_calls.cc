@@ -68,7 +68,8 @@ Answer<InodeReference> Issuer::open_inode(const Open& op, std::int64_t flags) {
   EXT3_TRY(check_access(*end.directory, W_OK | X_OK, thread_.credentials));
   EXT3_TRY(check_flags(*end.directory, true));
   auto created =
-      create_node(volume_, *end.directory, end.name, {S_IFREG | masked(op.mode), 0, {}}, thread_.credentials.caller());
+      create_node(volume_, *end.directory, end.name, {S_IFREG | permission_bits(op.mode), 0, {}, thread_.view->umask},
+                  thread_.credentials.caller());
   if (created || created.error().value != EEXIST || (flags & O_EXCL) != 0) return created;
   EXT3_ASSIGN(end.inode, look_up(volume_, *end.directory, end.name));  // another thread was quicker
   return open_existing(std::move(end.inode), flags);

@@ -100,7 +100,7 @@ class Issuer {
   Answer<PathEnd> new_name(const PathArgument& path, bool slash_is_fine);
   Answer<InodeReference> make(const PathArgument& path, const NewNode& node, bool slash_is_fine);
   Answer<PathEnd> removable(const PathArgument& path);
-  [[nodiscard]] std::uint32_t masked(std::int64_t mode) const;
+  static std::uint32_t permission_bits(std::int64_t mode) { return static_cast<std::uint32_t>(mode) & 07777U; }
 
   Answer<InodeReference> open_inode(const Open& op, std::int64_t flags);
   Answer<InodeReference> open_existing(InodeReference inode, std::int64_t flags);

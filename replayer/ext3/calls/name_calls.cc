@@ -94,7 +94,7 @@ Issuer::Outcome Issuer::operator()(const HardLink& op) {
 Issuer::Outcome Issuer::operator()(const SymbolicLink& op) {
   EXT3_ASSIGN(const std::string_view target, text_of(op.target));
   if (target.empty()) return refuse(ENOENT);
-  EXT3_TRY(make(op.created, {S_IFLNK | 0777U, 0, target}, false));
+  EXT3_TRY(make(op.created, {S_IFLNK | 0777U, 0, target, 0}, false));
   return 0;
 }
 
@@ -122,7 +122,7 @@ Issuer::Outcome Issuer::operator()(const Unlink& op) {
 }
 
 Issuer::Outcome Issuer::operator()(const MakeDirectory& op) {
-  EXT3_TRY(make(op.path, {S_IFDIR | (masked(op.mode) & 01777U), 0, {}}, true));
+  EXT3_TRY(make(op.path, {S_IFDIR | (permission_bits(op.mode) & 01777U), 0, {}, thread_.view->umask}, true));
   return 0;
 }
 
@@ -133,7 +133,8 @@ Issuer::Outcome Issuer::operator()(const MakeNode& op) {
   if ((type == S_IFCHR || type == S_IFBLK) && !thread_.credentials.privileged) return refuse(EPERM);
   const auto device = static_cast<dev_t>(op.device);
   const std::uint64_t number = std::uint64_t{gnu_dev_major(device)} << 20U | gnu_dev_minor(device);
-  EXT3_TRY(make(op.path, {(type == 0 ? S_IFREG : type) | masked(op.mode), number, {}}, false));
+  EXT3_TRY(
+      make(op.path, {(type == 0 ? S_IFREG : type) | permission_bits(op.mode), number, {}, thread_.view->umask}, false));
   return 0;
 }
 
@@ -147,14 +148,15 @@ Issuer::Outcome Issuer::operator()(const ReadDirectory& op) {
   {
     const SleepLockGuard locked(volume_.host, open->inode->lock);
     if (open->inode->links == 0) return refuse(ENOENT);
-    EXT3_ASSIGN(open->offset, read_directory(volume_, *open->inode, open->offset, [&](const DirectoryListing& entry) {
-                  const std::int64_t bytes = entry_bytes(entry.name.size(), old_layout);
-                  too_small = used + bytes > room;
-                  if (too_small) return false;
-                  used += bytes;
-                  answer_.directory_names.emplace_back(entry.name);
-                  return true;
-                }));
+    EXT3_ASSIGN(open->offset, read_directory(volume_, *open->inode, open->directory, open->offset,
+                                             [&](const DirectoryListing& entry) {
+                                               const std::int64_t bytes = entry_bytes(entry.name.size(), old_layout);
+                                               too_small = used + bytes > room;
+                                               if (too_small) return false;
+                                               used += bytes;
+                                               answer_.directory_names.emplace_back(entry.name);
+                                               return true;
+                                             }));
   }
   if (used == 0 && too_small) return refuse(EINVAL);
   EXT3_TRY(touch_access_time(volume_, *open->inode));

@@ -71,7 +71,7 @@ Answer<void> write_contents(Volume& volume, Handle& handle, Inode& inode, Inode&
                             const Caller& caller) {
   if (inode.is_directory()) {
     inode.links = 2;
-    return initialise_directory(volume, handle, inode, directory.number);
+    return initialise_directory(volume, handle, inode, directory.number, caller.privileged);
   }
   if (inode.is_symlink()) return write_symlink(volume, handle, inode, node.link_target, caller);
   if (S_ISCHR(inode.mode) || S_ISBLK(inode.mode)) set_device(inode, node.device);
@@ -94,7 +94,8 @@ Answer<void> finish_node(Volume& volume, Handle& handle, Inode& inode, Inode& di
   EXT3_TRY(write_contents(volume, handle, inode, directory, node, caller));
   EXT3_TRY(volume.inodes->write(handle, inode));
   if (inode.is_directory()) ++directory.links;  // its "..": written with the name
-  const auto inserted = insert_name(volume, handle, directory, probe, name, inode.number, inode.mode);
+  const auto inserted =
+      insert_name(volume, handle, directory, probe, name, inode.number, inode.mode, caller.privileged);
   if (!inserted && inode.is_directory()) --directory.links;
   return inserted;
 }
