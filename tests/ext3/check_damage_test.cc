@@ -64,7 +64,7 @@ struct Damage {
   bool e2fsck_complains = true;
 };
 
-std::vector<Damage> damages() {
+std::vector<Damage> damages_of_the_volume() {
   using Kind = ProblemKind;
   return {
       {"free blocks of the volume", Kind::kFreeCount, {"ssv free_blocks_count 5"}},
@@ -125,6 +125,12 @@ std::vector<Damage> damages() {
       {"an entry's length", Kind::kDirectory, {"zap -f t -o 28 -l 1 -p 13 0"}},
       {"an entry that leaves its block", Kind::kDirectory, {"zap -f t -o 29 -l 1 -p 16 0"}},
       {"an entry too short for its name", Kind::kDirectory, {"zap -f t -o 30 -l 1 -p 200 0"}},
+  };
+}
+
+std::vector<Damage> damages_of_files() {
+  using Kind = ProblemKind;
+  return {
       {"an entry without a name", Kind::kDirectory, {"zap -f t -o 30 -l 1 -p 0 0"}},
       {"an entry's type", Kind::kFileType, {"zap -f t -o 31 -l 1 -p 2 0"}},
       {"an entry of no inode that is", Kind::kDirectory, {"zap -f t -o 26 -l 1 -p 255 0"}},
@@ -186,6 +192,12 @@ std::vector<Damage> damages() {
   };
 }
 
+std::vector<Damage> damages() {
+  std::vector<Damage> all = damages_of_the_volume();
+  for (Damage& damage : damages_of_files()) all.push_back(std::move(damage));
+  return all;
+}
+
 TEST_F(DamagedImageLong, OfEveryKindIsReportedByItsName) {
   const std::string xattr = [] {
     const std::string out = run_program({"/sbin/debugfs", "-R", "stat t/two", base()}).out;
@@ -240,7 +252,7 @@ TEST_F(DamagedImageLong, AtRandomIsNeverMissed) {
   const std::string groups = run_program({"/sbin/dumpe2fs", base()}).out;
   for (const char* table : {"Block bitmap at ", "Inode bitmap at ", "Inode table at "})
     for (std::size_t at = groups.find(table); at != std::string::npos; at = groups.find(table, at + 1))
-      blocks.push_back(static_cast<std::uint32_t>(std::stoul(groups.substr(at + std::string(table).size()))));
+      std::istringstream(groups.substr(at + std::string(table).size(), 12)) >> blocks.emplace_back();
   for (const char* file : {"/", "a", "a/b", "t", "d", "lost+found", "<7>", "<8>", "big"}) {
     const std::string list = run_program({"/sbin/debugfs", "-R", fmt::format("blocks {}", file), base()}).out;
     std::istringstream words(list);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <charconv>
 #include <random>
 #include <sstream>
 #include <string>
@@ -29,7 +30,9 @@ std::string unescaped(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool escape = text[i] == '\\';
-    bytes += escape ? static_cast<char>(std::stoi(text.substr(i + 2, 2), nullptr, 16)) : text[i];
+    std::uint8_t byte = static_cast<std::uint8_t>(text[i]);
+    if (escape) std::from_chars(text.data() + i + 2, text.data() + i + 4, byte, 16);
+    bytes += static_cast<char>(byte);
     if (escape) i += 3;
   }
   return bytes;

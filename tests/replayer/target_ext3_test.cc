@@ -85,7 +85,7 @@ std::size_t count_operations(const std::vector<BlockRequest>& requests, BlockOpe
 
 // Directories at the top, a large directory emptied in its own order, two files written in turns, syncs between.
 std::string mixed_requests(const std::string& keys) {
-  Watched target("ext3:,size=256M,block=4K" + keys);
+  Watched target("ext3:,size=1G" + keys);
   for (int i = 0; i < 12; ++i) target.make_directory("/top" + std::to_string(i));
   target.make_directory("/top0/many");
   for (int i = 0; i < 800; ++i) target.make("/top0/many/a_rather_long_name_of_file_" + std::to_string(i));
@@ -119,7 +119,7 @@ TEST_P(Ext3KeyTest, ChangesTheRequestsOfAMixedWorkload) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, Ext3KeyTest,
-                         ::testing::Values("inodes=20000", "inode_size=128", "journal=8M", "data=writeback",
+                         ::testing::Values("inodes=40000", "inode_size=128", "journal=4M", "data=writeback",
                                            "data=journal", "data=none", "htree=off", "hash=tea", "hash=legacy",
                                            "hash_seed=01234567-89ab-cdef-0123-456789abcdef", "seed=7", "alloc=classic",
                                            "alloc=leaf", "reserve=off", "barrier=off"));

@@ -16,8 +16,8 @@ bool not_older(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32
 // One walk over the log, transaction by transaction, block by block.
 class LogWalk {
  public:
-  LogWalk(BlockDevice& device, const Geometry& geometry, const JournalFile& journal)
-      : device_(device), geometry_(geometry), journal_(journal), block_(journal.block_size) {}
+  LogWalk(BlockDevice& device, const JournalFile& journal)
+      : device_(device), journal_(journal), block_(journal.block_size) {}
 
   // pass has: tag(sequence, place, log block), revoke(sequence, block), both Result<void>.
   // Ends at `end`, or, when that is absent, where the log's valid transactions end. Returns the sequence after the
@@ -87,7 +87,6 @@ class LogWalk {
   }
 
   BlockDevice& device_;
-  const Geometry& geometry_;
   const JournalFile& journal_;
   std::vector<std::byte> block_;
 };
@@ -149,7 +148,7 @@ Result<RecoveryFigures> recover_journal(BlockDevice& device, const Geometry& geo
   figures.next_sequence = journal.superblock.sequence;
   if (journal.superblock.start == 0) return figures;
   const std::uint32_t first = journal.superblock.sequence;
-  LogWalk walk(device, geometry, journal);
+  LogWalk walk(device, journal);
   ScanPass scan;
   IOTAPE_ASSIGN(const std::uint32_t end, walk.run(scan, nullptr));
   RevokePass revoked;
