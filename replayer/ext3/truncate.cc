@@ -195,7 +195,7 @@ Answer<void> zero_tail(Volume& volume, Handle& handle, const Inode& inode, Buffe
 
 void set_size(const Volume& volume, Inode& inode, std::uint64_t size) {
   inode.size = size;
-  inode.modification_time = inode.change_time = volume.now();
+  inode.modification_time = inode.change_time = volume.storable_now();
 }
 
 // No block lies behind the new end.

@@ -54,7 +54,8 @@ Answer<struct stat> set(ServedVolume& served, ext3::Inode& inode, const struct s
     EXT3_TRY(ext3::truncate_file(served.volume, inode, static_cast<std::uint64_t>(wanted.st_size), caller));
     which &= ~FUSE_SET_ATTR_MTIME_NOW;  // done
   }
-  if ((which & kRest) != 0)
+  // Nothing at all is a chown(2) of nothing, which changes the change time alone.
+  if ((which & kRest) != 0 || which == 0)
     EXT3_TRY(ext3::change_attributes(served.volume, inode, change_of(wanted, which, served.volume)));
   return status_of(inode, served.volume);
 }

@@ -14,7 +14,7 @@ if [[ $# -eq 0 ]]; then
   shopt -s nullglob
   set -- "$root"/tests/data/*.iotape "$root"/traces/*.iotape
 fi
-mkdir -p "$out"/{trace,block_body,blktrace,json_line,words,record,target}
+mkdir -p "$out"/{trace,block_body,blktrace,json_line,words,record,target,ext3_check}
 seeds=0
 for trace in "$@"; do
   name=$(basename "$trace" .iotape)
