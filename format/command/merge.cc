@@ -177,15 +177,13 @@ int run_merge(CommandCall& call) {
   CLI::App app("Join traces of one machine into one, in the order of time; each keeps a recorder number of its own",
                "iotape merge");
   add_common_options(app, terminal);
-  app.add_option("TRACE", options.inputs, "The traces to join, two or more")
-      ->required()
-      ->expected(2, 1000)
-      ->type_name("")
-      ->option_text("TRACE TRACE...");
+  app.add_option("TRACE", options.inputs, "The traces to join, two or more")->required();
   app.add_option("-o,--output", options.output, "The trace to write")->required();
   app.add_flag("--force", options.force, "Overwrite the output");
   app.add_flag("--strict", options.strict, "Exit 4 when an input is damaged, interrupted or lossy");
   if (const int status = parse_arguments(app, call); status >= 0) return status;
+  if (options.inputs.size() < 2)
+    return report_error(terminal, "merge", {ErrorCode::kUsage, "one trace is joined with nothing; give two or more"});
   bool sound = true;
   const auto counts = merge(terminal, options, sound);
   if (!counts) return report_error(terminal, "merge", counts.error());

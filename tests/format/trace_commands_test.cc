@@ -235,6 +235,13 @@ TEST_F(TraceCommands, MergeKeepsTimeOrderAndTellsRecordersApart) {
   }
 }
 
+TEST_F(TraceCommands, MergeTakesTwoTracesOrMore) {
+  const std::string trace = make_trace("a.iotape");
+  EXPECT_EQ(iotape({"merge", trace, "-o", scratch_ / "m.iotape"}).status, 2);
+  EXPECT_THAT(iotape({"merge", "--help"}).out, HasSubstr("TRACE..."));
+  EXPECT_EQ(iotape({"merge", trace, trace, trace, "-o", scratch_ / "m.iotape"}).status, 0);
+}
+
 TEST_F(TraceCommands, ATraceCanComeFromAPipeAndLeaveByOne) {
   const std::string trace = make_trace("a.iotape");
   const std::string binary = IOTAPE_BINARY;
