@@ -54,6 +54,7 @@ all   git                  the lint tests list the tree with it
 all   strace               the tests count system calls with it as well
 all   linux-perf           the tests count block requests with it as well
 all   blktrace             blkparse, the other reader of blktrace files
+all   genext2fs            another maker of ext2 images for the built-in ext3 to read
 all   attr                 extended attributes in the tests' trees
 all   acl                  access control lists in the tests' trees
 all   rsync                compares a replayed tree with the recorded one

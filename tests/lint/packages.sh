@@ -33,6 +33,7 @@ package_of_cmake() {
     zlib) echo zlib1g-dev ;;
     libpng) echo libpng-dev ;;
     fuse3) echo libfuse3-dev ;;
+    Boost) echo libboost-context-dev ;;
     *) return 1 ;;
   esac
 }
@@ -47,6 +48,8 @@ package_of_program() {
     clang-format | clang-format-14) echo clang-format ;;
     clang-tidy | clang-tidy-14) echo clang-tidy ;;
     mkfs.ext* | mke2fs | debugfs | e2fsck | dumpe2fs | tune2fs) echo e2fsprogs ;;
+    genext2fs) echo genext2fs ;;
+    fusermount3) echo fuse3 ;;
     mkfs.xfs | xfs_repair | xfs_io | xfs_db) echo xfsprogs ;;
     mkfs.btrfs | btrfs) echo btrfs-progs ;;
     getfattr | setfattr) echo attr ;;

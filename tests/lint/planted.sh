@@ -61,7 +61,7 @@ plant README.md 'in format/event.cc:12\n' docs 'cites a line number'
 plant format/a.sh 'cd /ho''me/somebody/tree\n' paths 'somebody'
 plant analysis/a.cc 'int  f( ) {return 1;}\n' style 'not formatted'
 plant analysis/a.cc "int f() {\n$(printf '  ++x;\\n%.0s' $(seq 90))}\n" functions 'f has 92 lines'
-plant format/CMakeLists.txt 'find_package(Boost REQUIRED)\n' packages 'find_package(Boost)'
-plant format/CMakeLists.txt 'pkg_check_modules(X REQUIRED IMPORTED_TARGET fuse3)\n' packages 'no libfuse3-dev'
+plant format/CMakeLists.txt 'find_package(Qt6 REQUIRED)\n' packages 'find_package(Qt6)'
+plant format/CMakeLists.txt 'pkg_check_modules(X REQUIRED IMPORTED_TARGET libnl-3.0)\n' packages 'pkg_check_modules(libnl-3.0)'
 
 [ "$failures" -eq 0 ] || exit 1

@@ -93,7 +93,7 @@ std::string mixed_requests(const std::string& keys) {
   const std::int64_t listed = target.must(SYS_openat, open_call("/top0/many", O_RDONLY | O_DIRECTORY));
   ReadDirectory read;
   read.descriptor = handle(listed);
-  read.length = 8192;
+  read.length = 1024;  // the first of them, in the index's order
   const Completion names = target.driver().run(target.thread(), SYS_getdents64, read);
   for (const std::string& name : names.directory_names)
     if (name != "." && name != "..") target.must(SYS_unlink, Unlink{at("/top0/many/" + name), 0});
@@ -119,8 +119,8 @@ TEST_P(Ext3KeyTest, ChangesTheRequestsOfAMixedWorkload) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Keys, Ext3KeyTest,
-                         ::testing::Values("inodes=40000", "inode_size=128", "journal=4M", "data=writeback",
-                                           "data=journal", "data=none", "htree=off", "hash=tea", "hash=legacy",
+                         ::testing::Values("inodes=40000", "inode_size=128", "data=writeback", "data=journal",
+                                           "data=none", "htree=off", "hash=tea", "hash=legacy",
                                            "hash_seed=01234567-89ab-cdef-0123-456789abcdef", "seed=7", "alloc=classic",
                                            "alloc=leaf", "reserve=off", "barrier=off"));
 
@@ -133,6 +133,17 @@ TEST(Ext3Target, SizeAndBlockSizeMoveEverything) {
   };
   EXPECT_NE(requests("size=256M,block=4K"), requests("size=1G,block=4K"));
   EXPECT_NE(requests("size=256M,block=4K"), requests("size=256M,block=1K"));
+}
+
+TEST(Ext3Target, ASmallJournalCommitsMoreOften) {
+  const auto commits = [](const std::string& journal) {
+    Watched target("ext3:,size=1G,journal=" + journal);
+    target.make_directory("/d");
+    for (int i = 0; i < 8000; ++i) target.make("/d/name" + std::to_string(i));
+    target.sync();
+    return count_operations(target.requests(), BlockOperation::kFlush);
+  };
+  EXPECT_GT(commits("4M"), commits("64M"));
 }
 
 TEST(Ext3Target, ASmallMemoryReadsAgainWhatALargeOneKeeps) {
