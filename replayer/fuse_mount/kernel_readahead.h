@@ -1,5 +1,6 @@
-// KernelReadahead: how far ahead of a sequential reader the kernel asks us. Its 128 KiB cost a third of the speed in
-// round trips; a mount's own value can be set (by root) only after libfuse and the kernel have agreed on theirs.
+// KernelReadahead: how far ahead of a sequential reader the kernel asks us. Its 128 KiB are
+// eight round trips where one would do; a mount's own value can be set (by root) only after libfuse and the kernel have
+// agreed on theirs.
 #pragma once
 
 #include <mutex>
