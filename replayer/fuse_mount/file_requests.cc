@@ -24,6 +24,7 @@ Answer<void> check_open(const ext3::Inode& inode, int flags) {
 
 void open(fuse_req_t request, fuse_ino_t node, fuse_file_info* file) {
   ServedVolume& served = served_by(request);
+  served.readahead.widen();
   const auto opened = inside(served, [&]() -> Answer<std::uint64_t> {
     EXT3_ASSIGN(const InodeReference inode, served.nodes.get(node));
     EXT3_TRY(check_open(*inode, file->flags));

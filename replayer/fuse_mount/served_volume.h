@@ -11,6 +11,7 @@
 #include "replayer/ext3/volume.h"
 #include "replayer/fuse_mount/buffer_pool.h"
 #include "replayer/fuse_mount/fuse_library.h"
+#include "replayer/fuse_mount/kernel_readahead.h"
 #include "replayer/fuse_mount/node_table.h"
 #include "replayer/fuse_mount/open_handles.h"
 
@@ -29,6 +30,7 @@ struct ServedVolume {
   OpenHandles<ext3::ReadAheadState> files;
   OpenHandles<ext3::DirectoryPosition> directories;
   BufferPool buffers{kLargestTransfer};
+  KernelReadahead readahead;
 
   // The kernel will not ask any more. REQUIRES: inside.
   void let_go() {

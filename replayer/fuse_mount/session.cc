@@ -119,6 +119,7 @@ Result<std::unique_ptr<Session>> Session::open(ext3::Volume& volume, const Sessi
     fuse_session_destroy(served->session);
     return failure(ErrorCode::kIo, fmt::format("cannot mount on {}; what libfuse said is above", options.directory));
   }
+  served->served.readahead.mounted_on(options.directory);
   return std::unique_ptr<Session>(new Session(std::move(served)));
 }
 

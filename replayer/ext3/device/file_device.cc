@@ -76,9 +76,15 @@ Answer<void> FileDevice::read(std::uint64_t offset, std::span<const IoPart> part
                       [&](iovec* vectors, int count, off_t at) { return ::preadv(file_.get(), vectors, count, at); });
 }
 
-Answer<void> FileDevice::write(std::uint64_t offset, std::span<const IoPart> parts, IoReason) {
-  return transfer_all(offset, parts,
-                      [&](iovec* vectors, int count, off_t at) { return ::pwritev(file_.get(), vectors, count, at); });
+Answer<void> FileDevice::write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) {
+  EXT3_TRY(transfer_all(
+      offset, parts, [&](iovec* vectors, int count, off_t at) { return ::pwritev(file_.get(), vectors, count, at); }));
+  if (reason != IoReason::kWriteBack) return {};
+  // Nobody waits for it, so the machine would keep it until the next flush, which then waits for everything at once.
+  std::uint64_t bytes = 0;
+  for (const IoPart& part : parts) bytes += part.bytes;
+  ::sync_file_range(file_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), SYNC_FILE_RANGE_WRITE);
+  return {};
 }
 
 Answer<void> FileDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) {
