@@ -2,6 +2,8 @@
 // outside of it for the answer, which is a system call.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -31,6 +33,7 @@ struct ServedVolume {
   OpenHandles<ext3::DirectoryPosition> directories;
   BufferPool buffers{kLargestTransfer};
   KernelReadahead readahead;
+  std::atomic<std::uint64_t> requests_seen = 0;
 
   // The kernel will not ask any more. REQUIRES: inside.
   void let_go() {
@@ -52,6 +55,7 @@ inline ext3::Caller caller_of(fuse_req_t request) {
 // Does the work inside the monitor. What it returns must hold no reference.
 template <typename Work>
 auto inside(ServedVolume& served, const Work& work) -> decltype(work()) {
+  served.requests_seen.fetch_add(1, std::memory_order_relaxed);
   const ext3::HostEntry entry(served.volume.host);
   return work();
 }

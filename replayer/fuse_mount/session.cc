@@ -79,10 +79,21 @@ Arguments arguments_for(const SessionOptions& options, bool read_only) {
 
 void wake_up(int /*signal*/) {}
 
-// Writes the kernel's cache back to us: what programs changed through mapped memory.
-void take_over_mapped_pages(const std::string& directory) {
+// Writes the kernel's cache back to us: what programs changed through mapped memory. Newer kernels do not let syncfs
+// wait for a FUSE program's answers, so the requests it started are waited for until none has come for a while.
+void take_over_mapped_pages(const std::string& directory, const std::atomic<std::uint64_t>& requests_seen) {
+  constexpr auto kTick = std::chrono::milliseconds(40);
+  constexpr int kQuietTicks = 5;
+  constexpr int kMostTicks = 250;
   const FileDescriptor root(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (root) ::syncfs(root.get());
+  if (!root) return;
+  ::syncfs(root.get());
+  std::uint64_t seen = requests_seen;
+  for (int tick = 0, quiet = 0; tick < kMostTicks && quiet < kQuietTicks; ++tick) {
+    std::this_thread::sleep_for(kTick);
+    quiet = requests_seen == seen ? quiet + 1 : 0;
+    seen = requests_seen;
+  }
 }
 
 }  // namespace
@@ -150,7 +161,7 @@ void Session::stop() {
   const std::lock_guard once(served_->stopping);
   if (served_->session == nullptr) return;
   if (detach(served_->directory)) return;  // the loop sees it
-  take_over_mapped_pages(served_->directory);
+  take_over_mapped_pages(served_->directory, served_->served.requests_seen);
   fuse_session_exit(served_->session);
   // The loop waits for its workers in a call that only a signal ends.
   while (served_->serving) {

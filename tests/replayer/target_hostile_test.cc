@@ -347,7 +347,9 @@ TEST_F(Hostile, NamesDoNotFillTheDiskEither) {
   std::filesystem::create_directory(place_);
   struct statvfs space {};
   ASSERT_EQ(::statvfs(place_.c_str(), &space), 0);
-  Driver driver("dir:" + place_ + ",reserve=" + std::to_string(space.f_bavail * space.f_frsize));
+  // More than there is, also when others give some back meanwhile.
+  const std::uint64_t reserve = space.f_bavail * space.f_frsize + (std::uint64_t{8} << 30U);
+  Driver driver("dir:" + place_ + ",reserve=" + std::to_string(reserve));
   const TargetThread thread = driver.start();
   const auto refused = [&](std::uint32_t number, Operation operation) {
     return driver.run(thread, number, std::move(operation)).skipped == SkipReason::kRefused;
