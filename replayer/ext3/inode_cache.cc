@@ -12,10 +12,10 @@
 namespace iotape::ext3 {
 namespace {
 
-constexpr std::size_t kTableSize = std::size_t{1} << 14U;
+constexpr std::size_t kTableSize = std::size_t{1} << 16U;
 
-std::size_t slot(InodeNumber number) { return static_cast<std::uint32_t>(number.value * 2654435769U) >> 18U; }
-static_assert(kTableSize == std::size_t{1} << (32U - 18U));
+std::size_t slot(InodeNumber number) { return static_cast<std::uint32_t>(number.value * 2654435769U) >> 16U; }
+static_assert(kTableSize == std::size_t{1} << (32U - 16U));
 
 }  // namespace
 
@@ -59,6 +59,7 @@ Inode& InodeCache::add(std::unique_ptr<Inode> inode) {
 }
 
 void InodeCache::discard(Inode& inode) {
+  if (volume_.last_miss.directory == &inode) volume_.last_miss = {};
   Inode** at = &table_[slot(inode.number)];
   while (*at != &inode) at = &(*at)->hash_next;
   *at = inode.hash_next;

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <random>
+#include <string>
 
 #include "replayer/ext3/allocator/block_allocator.h"
 #include "replayer/ext3/allocator/inode_allocator.h"
 #include "replayer/ext3/cache/buffer_cache.h"
+#include "replayer/ext3/directory/directory.h"
 #include "replayer/ext3/disk_format/superblock.h"
 #include "replayer/ext3/geometry.h"
 #include "replayer/ext3/group_table.h"
@@ -21,6 +23,14 @@
 #include "replayer/ext3/xattr/xattr_block.h"
 
 namespace iotape::ext3 {
+
+// The last name that was looked for in vain. Creating it is mostly what comes next, and needs the same search again.
+struct NameMiss {
+  const Inode* directory = nullptr;
+  std::uint64_t change_count = 0;  // of the directory then: the probe is true while it is the same
+  std::string name;
+  DirectoryProbe probe;
+};
 
 struct Volume {
   Volume(Host& host_used, BlockDevice& device_used, const MountOptions& options_used)
@@ -43,6 +53,7 @@ struct Volume {
   OrphanList orphans;
   std::unique_ptr<InodeCache> inodes;
   XattrBlockIndex xattr_blocks;
+  NameMiss last_miss;
   std::uint32_t next_generation = 1;
   SleepLock rename_lock;  // the tree's shape: taken before any directory's lock
 

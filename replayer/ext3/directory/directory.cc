@@ -106,6 +106,7 @@ std::uint32_t insert_credits(const Volume& volume) {
 
 Answer<void> insert_name(Volume& volume, Handle& handle, Inode& directory, DirectoryProbe& probe, std::string_view name,
                          InodeNumber inode, std::uint32_t mode, bool privileged) {
+  ++directory.change_count;  // also when it fails half-way: a leaf may have been split
   const std::uint64_t size_before = directory.size;
   Answer<void> answer = insert_record(volume, handle, directory, probe, name, inode, mode, privileged);
   // It grew before it failed: what grew is part of it.

@@ -100,12 +100,21 @@ Answer<void> finish_node(Volume& volume, Handle& handle, Inode& inode, Inode& di
   return inserted;
 }
 
+// What look_up found out a moment ago, while nothing in the directory has changed since.
+Answer<DirectoryProbe> probe_new_name(Volume& volume, Inode& directory, std::string_view name) {
+  NameMiss& miss = volume.last_miss;
+  const bool same = miss.directory == &directory && miss.change_count == directory.change_count && miss.name == name;
+  if (!same) return probe_directory(volume, directory, name);
+  miss.directory = nullptr;
+  return std::move(miss.probe);
+}
+
 Answer<InodeReference> create_once(Volume& volume, Inode& directory, std::string_view name, const NewNode& node,
                                    const Caller& caller) {
   InodeReference inode;  // dropped, and deleted when it came to nothing, after the handle and the lock
   const SleepLockGuard locked(volume.host, directory.lock);
   if (directory.links == 0) return refuse(ENOENT);
-  EXT3_ASSIGN(DirectoryProbe probe, probe_directory(volume, directory, name));
+  EXT3_ASSIGN(DirectoryProbe probe, probe_new_name(volume, directory, name));
   if (probe.found()) return refuse(EEXIST);
   EXT3_TRY(check_new_node(volume, directory, node));
   const bool has_block = S_ISDIR(node.mode) || S_ISLNK(node.mode);
@@ -148,8 +157,14 @@ Answer<InodeReference> look_up(Volume& volume, Inode& directory, std::string_vie
   InodeNumber number;
   {
     const SleepLockGuard locked(volume.host, directory.lock);
-    EXT3_ASSIGN(const DirectoryProbe probe, probe_directory(volume, directory, name));
-    if (!probe.found()) return refuse(ENOENT);
+    EXT3_ASSIGN(DirectoryProbe probe, probe_directory(volume, directory, name));
+    if (!probe.found()) {
+      volume.last_miss.directory = &directory;
+      volume.last_miss.change_count = directory.change_count;
+      volume.last_miss.name = name;
+      volume.last_miss.probe = std::move(probe);
+      return refuse(ENOENT);
+    }
     number = probe.inode;
   }
   auto inode = volume.inodes->get(number);
