@@ -124,6 +124,7 @@ Pattern show(std::uint32_t journal_mib, std::uint32_t inode_size, Order order) {
       "{:4} MB journal, {} byte inodes, {:8} order: {:3} transactions {:7} writes {:8.1f} MiB {:7} jumps {:9.0f} GiB\n",
       journal_mib, inode_size, order == Order::kCreation ? "creation" : "readdir", pattern.transactions, pattern.writes,
       static_cast<double>(pattern.blocks_written) / 256, pattern.jumps, pattern.jumped_gib);
+  std::fflush(stdout);  // before a child inherits it
   return pattern;
 }
 

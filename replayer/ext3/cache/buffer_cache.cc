@@ -8,10 +8,10 @@
 namespace iotape::ext3 {
 namespace {
 
-constexpr std::size_t kSlabBuffers = 256;
-constexpr std::size_t kRunLimit = 256;     // blocks of one request
-constexpr std::size_t kClockBudget = 512;  // buffers the hand passes before it gives up
-constexpr std::size_t kWriteBatch = 1024;  // blocks written back in one sweep
+constexpr std::size_t kSmallestCapacity = 256;  // blocks
+constexpr std::size_t kRunLimit = 256;          // blocks of one request
+constexpr std::size_t kClockBudget = 512;       // buffers the hand passes before it gives up
+constexpr std::size_t kWriteBatch = 1024;       // blocks written back in one sweep
 constexpr std::size_t kSmallestTable = 1024;
 constexpr std::size_t kDirtyShare = 4;  // write back when more than a quarter is dirty
 
@@ -27,7 +27,7 @@ BufferCache::BufferCache(BlockDevice& device, Host& host, std::uint32_t block_si
       block_size_(block_size),
       block_count_(static_cast<std::uint32_t>(
           std::min<std::uint64_t>(device.size() / block_size, std::numeric_limits<std::uint32_t>::max()))),
-      capacity_(std::max<std::size_t>(capacity, kSlabBuffers)),
+      capacity_(std::max<std::size_t>(capacity, kSmallestCapacity)),
       table_(kSmallestTable, nullptr),
       table_shift_(32 - static_cast<std::uint32_t>(std::countr_zero(kSmallestTable))) {}
 
@@ -82,11 +82,12 @@ void BufferCache::remove(Buffer& buffer) {
 }
 
 void BufferCache::add_slab() {
-  memory_slabs_.push_back(std::make_unique_for_overwrite<std::byte[]>(kSlabBuffers * block_size_));
-  buffer_slabs_.push_back(std::make_unique<Buffer[]>(kSlabBuffers));
-  for (std::size_t i = kSlabBuffers; i-- > 0;) {
+  const std::size_t count = HugeMemory::kPiece / block_size_;
+  std::byte* const memory = memory_.add();
+  buffer_slabs_.push_back(std::make_unique<Buffer[]>(count));
+  for (std::size_t i = count; i-- > 0;) {
     Buffer& buffer = buffer_slabs_.back()[i];
-    buffer.data = memory_slabs_.back().get() + i * block_size_;
+    buffer.data = memory + i * block_size_;
     free_buffers_.push_back(&buffer);
   }
 }

@@ -16,6 +16,7 @@
 #include "replayer/ext3/cache/buffer.h"
 #include "replayer/ext3/device/block_device.h"
 #include "replayer/ext3/host.h"
+#include "replayer/ext3/huge_memory.h"
 
 namespace iotape::ext3 {
 
@@ -112,7 +113,7 @@ class BufferCache {
   Buffer* dirty_oldest_ = nullptr;
   Buffer* dirty_newest_ = nullptr;
   Buffer* clock_hand_ = nullptr;  // a ring
-  std::vector<std::unique_ptr<std::byte[]>> memory_slabs_;
+  HugeMemory memory_;
   std::vector<std::unique_ptr<Buffer[]>> buffer_slabs_;
   std::vector<Buffer*> free_buffers_;  // each with its block of memory
   std::function<bool(Buffer&)> release_;

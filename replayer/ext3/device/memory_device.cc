@@ -3,19 +3,32 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 namespace iotape::ext3 {
 
-MemoryDevice::MemoryDevice(std::uint64_t size) : size_(size / 512 * 512), chunks_((size_ + kChunk - 1) / kChunk) {}
+MemoryDevice::MemoryDevice(std::uint64_t size)
+    : size_(size / 512 * 512), chunks_((size_ + kChunk - 1) / kChunk, nullptr) {}
 
 std::unique_ptr<MemoryDevice> MemoryDevice::copy() const {
   auto twin = std::make_unique<MemoryDevice>(size_);
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
-    if (!chunks_[i]) continue;
-    twin->chunks_[i] = std::make_unique_for_overwrite<std::byte[]>(kChunk);
-    std::memcpy(twin->chunks_[i].get(), chunks_[i].get(), kChunk);
+    if (chunks_[i] == nullptr) continue;
+    twin->chunks_[i] = twin->take_chunk();
+    std::memcpy(twin->chunks_[i], chunks_[i], kChunk);
   }
   return twin;
+}
+
+std::byte* MemoryDevice::take_chunk() {
+  if (free_chunks_.empty()) {
+    std::byte* const piece = memory_.add();
+    for (std::size_t at = HugeMemory::kPiece; at > 0; at -= kChunk) free_chunks_.push_back(piece + at - kChunk);
+  }
+  std::byte* const chunk = free_chunks_.back();
+  free_chunks_.pop_back();
+  std::memset(chunk, 0, kChunk);
+  return chunk;
 }
 
 template <typename Copy>
@@ -35,9 +48,9 @@ Answer<void> MemoryDevice::each_piece(std::uint64_t offset, std::span<const IoPa
 
 Answer<void> MemoryDevice::read(std::uint64_t offset, std::span<const IoPart> parts, IoReason) {
   const std::shared_lock held(mutex_);
-  return each_piece(offset, parts, [](const auto& chunk, std::uint64_t at, std::byte* data, std::uint32_t length) {
-    if (chunk)
-      std::memcpy(data, chunk.get() + at, length);
+  return each_piece(offset, parts, [](const std::byte* chunk, std::uint64_t at, std::byte* data, std::uint32_t length) {
+    if (chunk != nullptr)
+      std::memcpy(data, chunk + at, length);
     else
       std::memset(data, 0, length);
   });
@@ -45,10 +58,11 @@ Answer<void> MemoryDevice::read(std::uint64_t offset, std::span<const IoPart> pa
 
 Answer<void> MemoryDevice::write(std::uint64_t offset, std::span<const IoPart> parts, IoReason) {
   const std::unique_lock held(mutex_);
-  return each_piece(offset, parts, [](auto& chunk, std::uint64_t at, const std::byte* data, std::uint32_t length) {
-    if (!chunk) chunk = std::make_unique<std::byte[]>(kChunk);
-    std::memcpy(chunk.get() + at, data, length);
-  });
+  return each_piece(offset, parts,
+                    [this](std::byte*& chunk, std::uint64_t at, const std::byte* data, std::uint32_t length) {
+                      if (chunk == nullptr) chunk = take_chunk();
+                      std::memcpy(chunk + at, data, length);
+                    });
 }
 
 Answer<void> MemoryDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag&) {
@@ -58,11 +72,11 @@ Answer<void> MemoryDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes
   while (offset < end) {
     const std::uint64_t within = offset % kChunk;
     const std::uint64_t length = std::min(end - offset, kChunk - within);
-    auto& chunk = chunks_[offset / kChunk];
-    if (length == kChunk)
-      chunk.reset();
-    else if (chunk)
-      std::memset(chunk.get() + within, 0, length);
+    std::byte*& chunk = chunks_[offset / kChunk];
+    if (chunk != nullptr && length == kChunk)
+      free_chunks_.push_back(std::exchange(chunk, nullptr));
+    else if (chunk != nullptr)
+      std::memset(chunk + within, 0, length);
     offset += length;
   }
   return {};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "replayer/ext3/device/block_device.h"
+#include "replayer/ext3/huge_memory.h"
 
 namespace iotape::ext3 {
 
@@ -28,8 +29,8 @@ class MemoryDevice final : public BlockDevice {
     const std::shared_lock held(mutex_);
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       const std::uint64_t offset = i * kChunk;
-      if (chunks_[i])
-        use(offset, std::span<const std::byte>(chunks_[i].get(), size_ - offset < kChunk ? size_ - offset : kChunk));
+      if (chunks_[i] != nullptr)
+        use(offset, std::span<const std::byte>(chunks_[i], size_ - offset < kChunk ? size_ - offset : kChunk));
     }
   }
 
@@ -40,7 +41,10 @@ class MemoryDevice final : public BlockDevice {
 
   std::uint64_t size_;
   std::shared_mutex mutex_;  // calls come from outside the monitor
-  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::byte* take_chunk();   // zeros
+  HugeMemory memory_;
+  std::vector<std::byte*> chunks_;  // nullptr: zeros
+  std::vector<std::byte*> free_chunks_;
 };
 
 }  // namespace iotape::ext3
