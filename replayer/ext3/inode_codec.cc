@@ -50,12 +50,11 @@ constexpr std::size_t kCreationEnd = offsetof(InodeRecordExtra, version_high);
 }  // namespace
 
 FileTime storable_time(std::uint32_t inode_size, FileTime time) {
-  if (inode_size > sizeof(InodeRecord)) {
-    time.seconds = std::clamp(time.seconds, kLeastSecond, kGreatestExtraSecond);
-  } else {
-    time.seconds = std::clamp(time.seconds, kLeastSecond, kGreatestSecond);
-    time.nanoseconds = 0;
-  }
+  const bool extra = inode_size > sizeof(InodeRecord);
+  const std::int64_t greatest = extra ? kGreatestExtraSecond : kGreatestSecond;
+  time.seconds = std::clamp(time.seconds, kLeastSecond, greatest);
+  // The kernel drops the nanoseconds of both ends, as what lies beyond them.
+  if (!extra || time.seconds == kLeastSecond || time.seconds == greatest) time.nanoseconds = 0;
   return time;
 }
 

@@ -123,17 +123,25 @@ Answer<void> Cutter::cut_tree(const BufferReference& indirect, std::uint32_t lev
   return {};
 }
 
-// The tree under one pointer; the pointer's own block too when nothing is kept.
+bool holds_nothing(const Volume& volume, const Buffer& indirect) {
+  const std::byte* const begin = indirect.data;
+  const std::byte* const end = begin + volume.geometry.block_size;
+  return std::all_of(begin, end, [](std::byte byte) { return byte == std::byte{}; });
+}
+
+// The tree under one pointer; the pointer's own block too when nothing is left in it: of what is kept, all may be hole.
 Answer<void> Cutter::cut_child(const BufferReference& parent, std::uint32_t slot, std::uint32_t levels,
                                std::uint64_t keep) {
   const BlockNumber block(pointer_at(inode_, parent, slot));
   if (block == kNoBlock) return {};
+  bool empty = keep == 0;
   if (!volume_.blocks->in_system_zone(block, 1)) {
     const BlockTag tag{.cause = BlockCause::kIndirect, .inode = inode_.number};
     EXT3_ASSIGN(const BufferReference child, volume_.cache->read(block, tag));
     EXT3_TRY(cut_tree(child, levels, keep));
+    empty = empty || holds_nothing(volume_, *child);
   }
-  return keep == 0 ? drop(parent, slot, 1, true) : Answer<void>{};
+  return empty ? drop(parent, slot, 1, true) : Answer<void>{};
 }
 
 // One step: the pointers go and the blocks are free, in one transaction.

@@ -43,6 +43,14 @@ bool positioned(std::uint32_t number, const FilePosition& position) {
   }
 }
 
+// As a signed offset, neither end may be negative. A directory's cookie at its end is the greatest there is.
+Answer<void> check_range(std::uint64_t offset, std::int64_t length) {
+  const auto begin = static_cast<std::int64_t>(offset);
+  std::int64_t end = 0;
+  if (length < 0 || begin < 0 || __builtin_add_overflow(begin, length, &end)) return refuse(EINVAL);
+  return {};
+}
+
 }  // namespace
 
 Issuer::Outcome Issuer::read_at(OpenFile& open, std::uint64_t offset, std::int64_t length) {
@@ -77,12 +85,12 @@ Issuer::Outcome Issuer::write_at(OpenFile& open, std::uint64_t& offset, std::int
 Issuer::Outcome Issuer::operator()(const Read& op) {
   EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
   if (!open->readable()) return refuse(EBADF);
-  if (open->inode->is_directory()) return refuse(EISDIR);
-  const std::int64_t length = std::min(length_of(op), kMostBytes);
-  if (length < 0) return refuse(EINVAL);
+  const std::int64_t asked = length_of(op);
   const bool own_offset = positioned(number_, op.position);
-  if (own_offset && op.position.value < 0) return refuse(EINVAL);
   const std::uint64_t offset = own_offset ? static_cast<std::uint64_t>(op.position.value) : open->offset;
+  EXT3_TRY(check_range(offset, asked));
+  if (open->inode->is_directory()) return refuse(EISDIR);
+  const std::int64_t length = std::min(asked, kMostBytes);
   const Outcome outcome = read_at(*open, offset, length);
   if (outcome && !own_offset) open->offset = offset + static_cast<std::uint64_t>(*outcome);
   return outcome;
@@ -91,11 +99,11 @@ Issuer::Outcome Issuer::operator()(const Read& op) {
 Issuer::Outcome Issuer::operator()(const Write& op) {
   EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
   if (!open->writable()) return refuse(EBADF);
-  const std::int64_t length = std::min(length_of(op), kMostBytes);
-  if (length < 0) return refuse(EINVAL);
+  const std::int64_t asked = length_of(op);
   const bool own_offset = positioned(number_, op.position);
-  if (own_offset && op.position.value < 0) return refuse(EINVAL);
   std::uint64_t offset = own_offset ? static_cast<std::uint64_t>(op.position.value) : open->offset;
+  EXT3_TRY(check_range(offset, asked));
+  const std::int64_t length = std::min(asked, kMostBytes);
   const bool append = (open->flags & O_APPEND) != 0 || (number_ == SYS_pwritev2 && (op.flags & RWF_APPEND) != 0);
   const Outcome outcome = write_at(*open, offset, length, append);
   if (outcome && !own_offset) open->offset = offset + static_cast<std::uint64_t>(*outcome);
@@ -129,8 +137,9 @@ Issuer::Outcome Issuer::operator()(const Seek& op) {
       return refuse(EINVAL);
   }
   std::int64_t at = 0;
-  if (__builtin_add_overflow(base, op.offset, &at)) return refuse(EOVERFLOW);
-  if (at < 0) return refuse(EINVAL);
+  if (__builtin_add_overflow(base, op.offset, &at) || at < 0) return refuse(EINVAL);
+  if (open->inode->is_regular() && static_cast<std::uint64_t>(at) > volume_.geometry.largest_file())
+    return refuse(EINVAL);
   // A directory's offsets are cookies of the recorded filesystem: only the start means the same everywhere.
   if (open->inode->is_directory() && op.whence == SEEK_SET && at != 0) return at;
   open->offset = static_cast<std::uint64_t>(at);
@@ -175,13 +184,16 @@ Issuer::Outcome Issuer::truncate_to(Inode& inode, std::int64_t length) {
 }
 
 Issuer::Outcome Issuer::operator()(const TruncatePath& op) {
+  if (op.length < 0) return refuse(EINVAL);
   EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, 0));
   if (inode->is_directory()) return refuse(EISDIR);
+  if (!inode->is_regular()) return refuse(EINVAL);
   EXT3_TRY(check_access(*inode, W_OK, thread_.credentials));
   return truncate_to(*inode, op.length);
 }
 
 Issuer::Outcome Issuer::operator()(const TruncateDescriptor& op) {
+  if (op.length < 0) return refuse(EINVAL);
   EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
   if (!open->writable() || !open->inode->is_regular()) return refuse(EINVAL);
   return truncate_to(*open->inode, op.length);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kTemporary = O_TMPFILE & ~O_DIRECTORY;
 
 int access_wanted(std::int64_t flags) {
+  if ((flags & O_TRUNC) != 0 && (flags & O_ACCMODE) == O_RDONLY) return R_OK | W_OK;
   switch (flags & O_ACCMODE) {
     case O_RDONLY:
       return R_OK;
@@ -37,11 +38,13 @@ FileReference reference_of(const Inode& inode, DeviceId device) {
 }  // namespace
 
 Answer<InodeReference> Issuer::open_existing(InodeReference inode, std::int64_t flags) {
+  const bool creates = (flags & O_CREAT) != 0 && (flags & O_PATH) == 0;
+  if (creates && inode->is_directory()) return refuse(EISDIR);
+  if ((flags & O_DIRECTORY) != 0 && !inode->is_directory()) return refuse(ENOTDIR);
   if ((flags & O_PATH) != 0) return inode;
   if (inode->is_symlink()) return refuse(ELOOP);
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
-  if (inode->is_directory() && (writes || (flags & O_CREAT) != 0)) return refuse(EISDIR);
-  if ((flags & O_DIRECTORY) != 0 && !inode->is_directory()) return refuse(ENOTDIR);
+  if (inode->is_directory() && writes) return refuse(EISDIR);
   EXT3_TRY(check_access(*inode, access_wanted(flags), thread_.credentials));
   if (writes) EXT3_TRY(check_flags(*inode, (flags & O_APPEND) != 0 && (flags & O_TRUNC) == 0));
   if (writes && volume_.read_only && inode->is_regular()) return refuse(EROFS);
@@ -57,6 +60,10 @@ Answer<InodeReference> Issuer::open_inode(const Open& op, std::int64_t flags) {
   if ((flags & kTemporary) == kTemporary) return refuse(EOPNOTSUPP);
   const bool creates = (flags & O_CREAT) != 0 && (flags & O_PATH) == 0;
   const bool keeps = (flags & O_NOFOLLOW) != 0 || (creates && (flags & O_EXCL) != 0);
+  if (creates && op.path.bytes.ends_with('/')) {
+    EXT3_ASSIGN(const PathEnd parent, end_of(op.path, LastSymlink::kNever));
+    if (!parent.dots) return refuse(EISDIR);
+  }
   EXT3_ASSIGN(PathEnd end, end_of(op.path, keeps ? LastSymlink::kKeep : LastSymlink::kFollow));
   if (end.inode && creates && (flags & O_EXCL) != 0) return refuse(EEXIST);
   if (end.inode && end.must_be_directory && !end.inode->is_directory()) return refuse(ENOTDIR);
@@ -68,8 +75,7 @@ Answer<InodeReference> Issuer::open_inode(const Open& op, std::int64_t flags) {
   EXT3_TRY(check_access(*end.directory, W_OK | X_OK, thread_.credentials));
   EXT3_TRY(check_flags(*end.directory, true));
   auto created =
-      create_node(volume_, *end.directory, end.name, {S_IFREG | permission_bits(op.mode), 0, {}, thread_.view->umask},
-                  thread_.credentials.caller());
+      create_node(volume_, *end.directory, end.name, new_node(S_IFREG, op.mode), thread_.credentials.caller());
   if (created || created.error().value != EEXIST || (flags & O_EXCL) != 0) return created;
   EXT3_ASSIGN(end.inode, look_up(volume_, *end.directory, end.name));  // another thread was quicker
   return open_existing(std::move(end.inode), flags);

@@ -99,8 +99,12 @@ class Issuer {
   // Where a new name goes: write permission, and that it does not exist yet. slash_is_fine: mkdir.
   Answer<PathEnd> new_name(const PathArgument& path, bool slash_is_fine);
   Answer<InodeReference> make(const PathArgument& path, const NewNode& node, bool slash_is_fine);
-  Answer<PathEnd> removable(const PathArgument& path);
-  static std::uint32_t permission_bits(std::int64_t mode) { return static_cast<std::uint32_t>(mode) & 07777U; }
+  // What is there to be removed, and the right to. directory: by rmdir.
+  Answer<PathEnd> removable(const PathArgument& path, bool directory);
+  // The umask is the filesystem's to take off: a default access control list stands in its place.
+  [[nodiscard]] NewNode new_node(std::uint32_t type, std::int64_t mode) const {
+    return {type | (static_cast<std::uint32_t>(mode) & 07777U), 0, {}, thread_.view->umask};
+  }
 
   Answer<InodeReference> open_inode(const Open& op, std::int64_t flags);
   Answer<InodeReference> open_existing(InodeReference inode, std::int64_t flags);
@@ -114,7 +118,9 @@ class Issuer {
   Outcome change_mode(Inode& inode, std::int64_t mode);
   Outcome change_owner(Inode& inode, std::int64_t user, std::int64_t group);
   Outcome set_xattr(Inode& inode, const Text& name, const Text& value, std::int64_t size, std::int64_t flags);
-  Outcome query_xattr(Inode& inode, const Text& name, std::int64_t size, bool list);
+  Answer<void> check_xattr_access(const Inode& inode, std::string_view name, bool write);
+  Outcome query_xattr(Inode& inode, const Text& name, std::int64_t size);
+  Outcome list_xattrs(Inode& inode, std::int64_t size);
   Outcome remove_xattr(Inode& inode, const Text& name);
 
   Volume& volume_;

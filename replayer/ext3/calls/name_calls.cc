@@ -22,6 +22,13 @@ std::int64_t entry_bytes(std::size_t name_length, bool old_layout) {
   return static_cast<std::int64_t>((raw + 7) & ~std::size_t{7});
 }
 
+// Why a directory called like this cannot be removed: it holds another one, or it is in use, or it is the root.
+int errno_of_dots(std::string_view path) {
+  path = path.substr(0, path.find_last_not_of('/') + 1);
+  if (path.ends_with("..")) return ENOTEMPTY;
+  return path.ends_with('.') ? EINVAL : EBUSY;
+}
+
 // The name an inode has in its directory, by reading it through.
 Answer<std::string> name_in(Volume& volume, Inode& directory, InodeNumber wanted) {
   std::string name;
@@ -38,11 +45,15 @@ Answer<std::string> name_in(Volume& volume, Inode& directory, InodeNumber wanted
 
 }  // namespace
 
+// In all of these the order of the checks is the kernel's: it decides which of several errors is told.
+
 Answer<PathEnd> Issuer::new_name(const PathArgument& path, bool slash_is_fine) {
-  EXT3_ASSIGN(PathEnd end, end_of(path, LastSymlink::kKeep));
+  EXT3_ASSIGN(PathEnd end, end_of(path, LastSymlink::kNever));
   if (end.inode || end.dots) return refuse(EEXIST);
+  if (end.name.size() > kNameLimit) return refuse(ENAMETOOLONG);
   if (end.must_be_directory && !slash_is_fine) return refuse(ENOENT);
   if (volume_.read_only) return refuse(EROFS);
+  if (end.directory->links == 0) return refuse(ENOENT);
   EXT3_TRY(check_access(*end.directory, W_OK | X_OK, thread_.credentials));
   EXT3_TRY(check_flags(*end.directory, true));
   return end;
@@ -50,30 +61,64 @@ Answer<PathEnd> Issuer::new_name(const PathArgument& path, bool slash_is_fine) {
 
 Answer<InodeReference> Issuer::make(const PathArgument& path, const NewNode& node, bool slash_is_fine) {
   EXT3_ASSIGN(const PathEnd end, new_name(path, slash_is_fine));
+  const bool device = S_ISCHR(node.mode) || S_ISBLK(node.mode);
+  if (device && !thread_.credentials.privileged) return refuse(EPERM);
   return create_node(volume_, *end.directory, end.name, node, thread_.credentials.caller());
 }
 
-Answer<PathEnd> Issuer::removable(const PathArgument& path) {
-  EXT3_ASSIGN(PathEnd end, end_of(path, LastSymlink::kKeep));
+Answer<PathEnd> Issuer::removable(const PathArgument& path, bool directory) {
+  EXT3_ASSIGN(PathEnd end, end_of(path, LastSymlink::kNever));
   if (end.dots) return end;
-  if (!end.inode) return refuse(ENOENT);
   if (volume_.read_only) return refuse(EROFS);
+  if (!end.inode) return refuse(end.name.size() > kNameLimit ? ENAMETOOLONG : ENOENT);
+  if (!directory && end.must_be_directory) return refuse(end.inode->is_directory() ? EISDIR : ENOTDIR);
   EXT3_TRY(check_removal(*end.directory, *end.inode, thread_.credentials));
   return end;
 }
 
+namespace {
+
+constexpr std::int64_t kBothRenames = RENAME_NOREPLACE | RENAME_EXCHANGE;
+
+Answer<void> check_rename_names(const PathEnd& from, const PathEnd& to, std::int64_t flags) {
+  if (!from.inode) return refuse(from.name.size() > kNameLimit ? ENAMETOOLONG : ENOENT);
+  if (to.name.size() > kNameLimit) return refuse(ENAMETOOLONG);
+  if (flags == RENAME_NOREPLACE && to.inode) return refuse(EEXIST);
+  if (flags == RENAME_EXCHANGE && !to.inode) return refuse(ENOENT);
+  if (flags == RENAME_EXCHANGE && to.must_be_directory && !to.inode->is_directory()) return refuse(ENOTDIR);
+  if (from.inode->is_directory()) return {};
+  if (from.must_be_directory || (flags != RENAME_EXCHANGE && to.must_be_directory)) return refuse(ENOTDIR);
+  return {};
+}
+
+// Whoever moves a directory elsewhere writes to it: its ".." changes.
+Answer<void> check_rename_rights(const PathEnd& from, const PathEnd& to, std::int64_t flags, const Credentials& mine) {
+  const bool directory = from.inode->is_directory();
+  EXT3_TRY(check_removal(*from.directory, *from.inode, mine));
+  if (to.inode) {
+    EXT3_TRY(check_removal(*to.directory, *to.inode, mine));
+  } else {
+    if (to.directory->links == 0) return refuse(ENOENT);
+    EXT3_TRY(check_access(*to.directory, W_OK | X_OK, mine));
+  }
+  if (from.directory.get() == to.directory.get()) return {};
+  if (directory) EXT3_TRY(check_access(*from.inode, W_OK, mine));
+  if (flags == RENAME_EXCHANGE && to.inode->is_directory()) EXT3_TRY(check_access(*to.inode, W_OK, mine));
+  return {};
+}
+
+}  // namespace
+
 Issuer::Outcome Issuer::operator()(const Rename& op) {
-  EXT3_ASSIGN(PathEnd from, end_of(op.from, LastSymlink::kKeep));
-  EXT3_ASSIGN(PathEnd to, end_of(op.to, LastSymlink::kKeep));
-  if (from.dots || to.dots) return refuse(EBUSY);
-  if (!from.inode) return refuse(ENOENT);
-  if ((from.must_be_directory || to.must_be_directory) && !from.inode->is_directory()) return refuse(ENOTDIR);
+  if ((op.flags & ~kBothRenames) != 0 || op.flags == kBothRenames) return refuse(EINVAL);
+  EXT3_ASSIGN(PathEnd from, end_of(op.from, LastSymlink::kNever));
+  EXT3_ASSIGN(PathEnd to, end_of(op.to, LastSymlink::kNever));
+  if (from.dots) return refuse(EBUSY);
+  if (to.dots) return refuse(op.flags == RENAME_NOREPLACE ? EEXIST : EBUSY);
   if (volume_.read_only) return refuse(EROFS);
-  EXT3_TRY(check_removal(*from.directory, *from.inode, thread_.credentials));
-  if (to.inode)
-    EXT3_TRY(check_removal(*to.directory, *to.inode, thread_.credentials));
-  else
-    EXT3_TRY(check_access(*to.directory, W_OK | X_OK, thread_.credentials));
+  EXT3_TRY(check_rename_names(from, to, op.flags));
+  if (from.inode.get() == to.inode.get()) return 0;
+  EXT3_TRY(check_rename_rights(from, to, op.flags, thread_.credentials));
   from.inode = {};  // the last name may go: nobody but the filesystem holds what it was
   to.inode = {};
   EXT3_TRY(
@@ -94,13 +139,15 @@ Issuer::Outcome Issuer::operator()(const HardLink& op) {
 Issuer::Outcome Issuer::operator()(const SymbolicLink& op) {
   EXT3_ASSIGN(const std::string_view target, text_of(op.target));
   if (target.empty()) return refuse(ENOENT);
+  if (target.size() >= kPathLimit) return refuse(ENAMETOOLONG);
   EXT3_TRY(make(op.created, {S_IFLNK | 0777U, 0, target, 0}, false));
   return 0;
 }
 
 Issuer::Outcome Issuer::operator()(const ReadLink& op) {
-  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
   if (op.length <= 0) return refuse(EINVAL);
+  EXT3_ASSIGN(const InodeReference inode, inode_of(op.path, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+  if (op.path.bytes.empty() && !inode->is_symlink()) return refuse(ENOENT);
   EXT3_ASSIGN(const std::string target, read_symlink(volume_, *inode));
   EXT3_TRY(touch_access_time(volume_, *inode));
   return std::min<std::int64_t>(op.length, static_cast<std::int64_t>(target.size()));
@@ -108,21 +155,19 @@ Issuer::Outcome Issuer::operator()(const ReadLink& op) {
 
 Issuer::Outcome Issuer::operator()(const Unlink& op) {
   const bool directory = number_ == SYS_rmdir || (number_ == SYS_unlinkat && (op.flags & AT_REMOVEDIR) != 0);
-  EXT3_ASSIGN(PathEnd end, removable(op.path));
+  EXT3_ASSIGN(PathEnd end, removable(op.path, directory));
   if (end.dots && !directory) return refuse(EISDIR);
-  if (end.dots)
-    return refuse(op.path.bytes.ends_with("..") ? ENOTEMPTY : op.path.bytes.ends_with('.') ? EINVAL : EBUSY);
+  if (end.dots) return refuse(errno_of_dots(op.path.bytes));
   const bool is_directory = end.inode->is_directory();
   end.inode = {};  // else its last reference would go only after the call
   if (!directory && is_directory) return refuse(EISDIR);
-  if (!directory && end.must_be_directory) return refuse(ENOTDIR);
   EXT3_TRY(directory ? remove_directory(volume_, *end.directory, end.name)
                      : unlink_name(volume_, *end.directory, end.name));
   return 0;
 }
 
 Issuer::Outcome Issuer::operator()(const MakeDirectory& op) {
-  EXT3_TRY(make(op.path, {S_IFDIR | (permission_bits(op.mode) & 01777U), 0, {}, thread_.view->umask}, true));
+  EXT3_TRY(make(op.path, new_node(S_IFDIR, op.mode & 01777), true));
   return 0;
 }
 
@@ -130,11 +175,11 @@ Issuer::Outcome Issuer::operator()(const MakeNode& op) {
   const auto type = static_cast<std::uint32_t>(op.mode) & S_IFMT;
   if (type == S_IFDIR) return refuse(EPERM);
   if (type == S_IFLNK) return refuse(EINVAL);
-  if ((type == S_IFCHR || type == S_IFBLK) && !thread_.credentials.privileged) return refuse(EPERM);
   const auto device = static_cast<dev_t>(op.device);
   const std::uint64_t number = std::uint64_t{gnu_dev_major(device)} << 20U | gnu_dev_minor(device);
-  EXT3_TRY(
-      make(op.path, {(type == 0 ? S_IFREG : type) | permission_bits(op.mode), number, {}, thread_.view->umask}, false));
+  NewNode node = new_node(type == 0 ? S_IFREG : type, op.mode);
+  node.device = number;
+  EXT3_TRY(make(op.path, node, false));
   return 0;
 }
 

@@ -35,7 +35,7 @@ void apply(Volume& volume, Inode& inode, const AttributeChange& change) {
   if (change.group) inode.group = *change.group;
   if ((change.user || change.group) && !inode.is_directory()) {
     inode.mode &= ~static_cast<std::uint32_t>(S_ISUID);
-    if ((inode.mode & S_IXGRP) != 0) inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);
+    if ((inode.mode & S_IXGRP) != 0 || change.by_stranger_to_group) inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);
   }
   if (change.permissions) inode.mode = (inode.mode & ~kPermissionBits) | (*change.permissions & kPermissionBits);
   if (change.access_time) inode.access_time = storable_time(inode_size, *change.access_time);

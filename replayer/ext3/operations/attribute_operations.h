@@ -17,6 +17,7 @@ struct AttributeChange {
   std::optional<std::uint32_t> permissions;  // the low twelve bits of the mode
   std::optional<std::uint32_t> user;
   std::optional<std::uint32_t> group;
+  bool by_stranger_to_group = false;  // with user or group: who is neither privileged nor in the file's group
   std::optional<FileTime> access_time;
   std::optional<FileTime> modification_time;
 };

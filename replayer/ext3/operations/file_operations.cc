@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint32_t kFirstWindowBytes = 16 << 10;
 constexpr std::uint32_t kRunLimit = 256;  // blocks asked of the map at once
 constexpr std::uint32_t kRecordCredits = 1;
+constexpr std::uint32_t kMostSectors = 0xFFFFFFFF;  // that an inode counts: beyond them no file of any kind reaches
 
 BlockTag data_tag(const Inode& inode, FileBlock block) {
   BlockTag tag;
@@ -114,7 +115,8 @@ Answer<void> write_block(Volume& volume, Inode& inode, const BlockWrite& write, 
 void drop_set_id_bits(Inode& inode, const Caller& caller) {
   if (caller.privileged || !inode.is_regular()) return;
   if ((inode.mode & S_ISUID) != 0) inode.mode &= ~static_cast<std::uint32_t>(S_ISUID);
-  if ((inode.mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP)) inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);
+  // Without S_IXGRP the bit once meant mandatory locking, and stays for members of the group.
+  if ((inode.mode & S_IXGRP) != 0 || inode.group != caller.group) inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);
 }
 
 }  // namespace
@@ -125,8 +127,10 @@ Answer<std::size_t> read_file(Volume& volume, Inode& inode, std::uint64_t offset
   std::size_t done = 0;
   {
     const SleepLockGuard locked(volume.host, inode.lock);
-    if (offset >= inode.size) return 0;
-    into = into.first(std::min<std::uint64_t>(into.size(), inode.size - offset));
+    const std::uint64_t countable = std::uint64_t{kMostSectors / (volume.geometry.block_size / 512)};
+    if (into.empty() || offset >= countable * volume.geometry.block_size) return 0;
+    // Reading at the end of a file is an access to it, too.
+    into = into.first(offset < inode.size ? std::min<std::uint64_t>(into.size(), inode.size - offset) : 0);
     note_read(volume, ahead, offset, into.size());
     while (done < into.size()) {
       const auto piece = read_run(volume, inode, offset + done, into.subspan(done), ahead);

@@ -36,7 +36,11 @@ void set_owner(Inode& inode, const Inode& directory, const Caller& caller) {
   inode.group = caller.group;
   if ((directory.mode & S_ISGID) == 0) return;
   inode.group = directory.group;
-  if (inode.is_directory()) inode.mode |= S_ISGID;
+  constexpr std::uint32_t kRunsAsGroup = S_ISGID | S_IXGRP;
+  if (inode.is_directory())
+    inode.mode |= S_ISGID;
+  else if (!caller.privileged && caller.group != directory.group && (inode.mode & kRunsAsGroup) == kRunsAsGroup)
+    inode.mode &= ~static_cast<std::uint32_t>(S_ISGID);  // nobody makes programs of a group he is not in
 }
 
 void initialise(Volume& volume, Inode& inode, const Inode& directory, const NewNode& node, const Caller& caller) {

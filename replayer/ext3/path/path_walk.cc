@@ -30,10 +30,13 @@ class Walk {
         EXT3_TRY(dots(component));
         continue;
       }
+      // Too long to be there; that it is too long is said when it is looked for, maybe after something else.
+      if (is_last && last_ == LastSymlink::kNever && component.size() > kNameLimit)
+        return PathEnd{at_, std::string(component), {}, !left_.empty(), false};
       auto found = look_up(volume_, *at_, component);
       if (!found && found.error().value != ENOENT) return tl::make_unexpected(found.error());
       if (!found && !is_last) return refuse(ENOENT);
-      if (found && (*found)->is_symlink() && (!is_last || last_ == LastSymlink::kFollow || !left_.empty())) {
+      if (found && (*found)->is_symlink() && (!is_last || follows_last())) {
         EXT3_TRY(follow(**found));
         continue;
       }
@@ -87,6 +90,10 @@ class Walk {
     left_ = text_;
     if (absolute) at_ = start_.root;
     return {};
+  }
+
+  [[nodiscard]] bool follows_last() const {
+    return last_ == LastSymlink::kFollow || (last_ == LastSymlink::kKeep && !left_.empty());
   }
 
   Answer<PathEnd> end_here() {

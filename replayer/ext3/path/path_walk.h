@@ -18,7 +18,11 @@ struct Volume;
 inline constexpr std::size_t kPathLimit = 4096;     // bytes, the terminating NUL counted
 inline constexpr std::uint32_t kSymlinkLimit = 40;  // followed in one walk
 
-enum class LastSymlink : std::uint8_t { kFollow, kKeep };
+enum class LastSymlink : std::uint8_t {
+  kFollow,
+  kKeep,   // unless a slash follows it
+  kNever,  // calls that make, rename and remove names; a last component may be longer than any name then
+};
 
 struct WalkStart {
   InodeReference root;     // where "/" and its ".." lead
