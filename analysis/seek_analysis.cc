@@ -40,6 +40,7 @@ SeekAnalysis::DeviceState* SeekAnalysis::state_of(DeviceId device) {
   if (found == devices_.end()) {
     if (devices_.size() >= kMaximumDevices) return nullptr;
     found = devices_.try_emplace(device).first;
+    if (options_.disk) found->second.estimate.emplace(*options_.disk);
   }
   latest_device_ = device;
   return latest_state_ = &found->second;
@@ -55,6 +56,7 @@ void SeekAnalysis::take(const HeadAccess& access) {
   SeekDistance& head = access.kind == AccessClass::kDiscard ? state->discards : state->head;
   const auto distance = head.advance(access.start.value, sectors);
   state->by_class[static_cast<std::size_t>(access.kind)].add(access, distance, options_.threshold);
+  if (state->estimate) state->estimate->add(access);
   ++kept_values_;
   const bool grouped = options_.by != GroupBy::kOperation && access.kind != AccessClass::kDiscard;
   if (grouped && (backing_.empty() || images_on(access.device).empty())) {
@@ -121,6 +123,8 @@ SeekReport SeekAnalysis::finish(std::string name) {
     seeks.by_class = std::move(state.by_class);
     seeks.all.merge(seeks.by_class[static_cast<std::size_t>(AccessClass::kRead)]);
     seeks.all.merge(seeks.by_class[static_cast<std::size_t>(AccessClass::kWrite)]);
+    if (state.estimate) state.estimate->finish();
+    seeks.estimate = std::move(state.estimate);
     report.devices.push_back(std::move(seeks));
   }
   std::sort(report.devices.begin(), report.devices.end(),
@@ -159,6 +163,13 @@ std::vector<std::string> SeekReport::remarks() const {
                      format_size(stranger_bytes)));
   remark(devices_left_out,
          fmt::format("accesses of devices beyond the first {} are left out", SeekAnalysis::kMaximumDevices));
+  std::uint64_t beyond = 0;
+  for (const DeviceSeeks& device : devices)
+    if (device.estimate) beyond += device.estimate->beyond();
+  if (beyond > 0)
+    remark(beyond, fmt::format("accesses lie beyond the end of {} ({}); the estimate places them modulo its size",
+                               printable(options.disk->profile().name),
+                               format_size(static_cast<std::uint64_t>(options.disk->profile().capacity()) * 512)));
   if (std::any_of(devices.begin(), devices.end(), [](const auto& d) { return !d.all.magnitudes.exact(); }))
     all.emplace_back("percentiles are within 0.2 %: too many distances to keep each one");
   return all;

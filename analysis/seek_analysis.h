@@ -4,12 +4,15 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "analysis/access_groups.h"
 #include "analysis/access_order.h"
+#include "analysis/disk_estimate.h"
 #include "analysis/seek_distance.h"
 #include "analysis/seek_statistics.h"
 #include "analysis/strangers.h"
@@ -21,6 +24,7 @@ struct SeekOptions {
   StreamOrder order = StreamOrder::kIssue;
   std::uint64_t threshold = kDefaultThresholdSectors;  // sectors; a longer distance is a seek
   GroupBy by = GroupBy::kOperation;
+  std::shared_ptr<const DiskModel> disk = nullptr;  // what the accesses would cost on it is estimated; null: not
 };
 
 struct DeviceSeeks {
@@ -30,6 +34,7 @@ struct DeviceSeeks {
   SeekStatistics all;  // reads and writes: the head's whole movement
   std::array<SeekStatistics, kAccessClassCount> by_class;  // by AccessClass; distances are to the previous access of
                                                            // any direction, for discards to the previous discard
+  std::optional<DiskEstimate> estimate;                    // with SeekOptions::disk, on a disk of this device's own
 };
 
 struct SeekGroup {
@@ -83,6 +88,7 @@ class SeekAnalysis {
     SeekDistance head;
     SeekDistance discards;
     std::array<SeekStatistics, kAccessClassCount> by_class;
+    std::optional<DiskEstimate> estimate;
   };
   void take(const HeadAccess& access);
   DeviceState* state_of(DeviceId device);

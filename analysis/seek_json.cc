@@ -38,12 +38,26 @@ Json statistics_json(SeekStatistics& s) {
   return json;
 }
 
-Json device_json(DeviceSeeks& device) {
+Json estimate_json(const DiskTime& time, const DiskProfile& profile) {
+  return {{"disk", profile.name},         {"model", kDiskModelVersion},   {"requests", time.requests},
+          {"cached", time.cached},        {"overhead_ns", time.overhead}, {"seek_ns", time.seek},
+          {"rotation_ns", time.rotation}, {"transfer_ns", time.transfer}, {"total_ns", time.total()},
+          {"mean_ns", time.mean()}};
+}
+
+Json device_json(DeviceSeeks& device, const DiskModel* disk) {
   Json json{{"device", device.name}, {"number", device_number_text(device.device)}, {"holds", device.holds}};
   Json operations{{"all", statistics_json(device.all)}};
   for (std::size_t i = 0; i < kAccessClassCount; ++i)
     operations[std::string(access_class_name(static_cast<AccessClass>(i)))] = statistics_json(device.by_class[i]);
   json["operations"] = std::move(operations);
+  if (device.estimate) {
+    const DiskProfile& profile = disk->profile();
+    json["estimate"] = {{"all", estimate_json(device.estimate->all(), profile)},
+                        {"read", estimate_json(device.estimate->of(AccessClass::kRead), profile)},
+                        {"write", estimate_json(device.estimate->of(AccessClass::kWrite), profile)},
+                        {"beyond_the_end", device.estimate->beyond()}};
+  }
   return json;
 }
 
@@ -64,7 +78,7 @@ Json report_json(SeekReport& report) {
             {"reorder_violations", report.counts.violations}};
   json["total"] = statistics_json(report.total);
   json["devices"] = Json::array();
-  for (DeviceSeeks& device : report.devices) json["devices"].push_back(device_json(device));
+  for (DeviceSeeks& device : report.devices) json["devices"].push_back(device_json(device, report.options.disk.get()));
   json["groups"] = Json::array();
   for (SeekGroup& group : report.groups) {
     Json entry = statistics_json(group.statistics);
@@ -82,6 +96,10 @@ std::string seek_json(std::vector<SeekReport>& reports) {
   json["event"] = stream_order_name(options.order);
   json["threshold_sectors"] = options.threshold;
   json["by"] = group_by_name(options.by);
+  if (options.disk) {
+    const DiskProfile& profile = options.disk->profile();
+    json["disk"] = {{"profile", profile.name}, {"model", kDiskModelVersion}, {"sources", profile.sources}};
+  }
   json["traces"] = Json::array();
   for (SeekReport& report : reports) json["traces"].push_back(report_json(report));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kGroupsShown = 20;
 constexpr std::size_t kDevicesShown = 16;
+constexpr std::uint64_t kLongestShown = std::uint64_t{1} << 62U;  // nanoseconds
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -76,6 +77,26 @@ std::string bin_label(int bin) {
   return fmt::format("{}{}", value, unit == 0 ? "B" : kUnits[unit]);
 }
 
+// The profile's name heads the table, so that no figure of it is quoted without.
+std::string estimate_table(const DeviceSeeks& device, const DiskProfile& profile, int width) {
+  const bool flash = profile.kind == DiskKind::kFlash;
+  const auto time = [](std::uint64_t nanoseconds) {
+    return format_duration(Nanoseconds(static_cast<std::int64_t>(std::min(nanoseconds, kLongestShown))));
+  };
+  TextTable table;
+  table.add_row(
+      {fmt::format("on {}", printable(profile.name)), "seek", "rotation", "transfer", "overhead", "total", "each"});
+  const auto add = [&](std::string name, const DiskTime& t) {
+    if (t.requests > 0)
+      table.add_row({std::move(name), flash ? "-" : time(t.seek), flash ? "-" : time(t.rotation), time(t.transfer),
+                     time(t.overhead), time(t.total()), time(t.mean())});
+  };
+  add("all", device.estimate->all());
+  add("read", device.estimate->of(AccessClass::kRead));
+  add("write", device.estimate->of(AccessClass::kWrite));
+  return table.render(width);
+}
+
 std::string device_text(DeviceSeeks& device, const Terminal& terminal) {
   auto rows = rows_of(device);
   const std::string held = device.holds.empty() ? "" : fmt::format(" (holds the image of {})", printable(device.holds));
@@ -132,10 +153,16 @@ std::string seek_text(SeekReport& report, const Terminal& terminal) {
   text += wrapped(fmt::format("{} order; a seek is a distance of more than {}; distances in sectors of 512 bytes",
                               stream_order_name(report.options.order), sectors_text(report.options.threshold)),
                   terminal.width);
+  if (report.options.disk)
+    text += wrapped(fmt::format("times on {} are estimates of disk model {}: what a disk of that kind would have been "
+                                "busy with, not what was measured",
+                                printable(report.options.disk->profile().name), kDiskModelVersion),
+                    terminal.width);
   if (report.total.requests == 0 && report.devices.empty()) text += "no block requests that touch sectors\n";
   for (std::size_t i = 0; i < std::min(report.devices.size(), kDevicesShown); ++i) {
     DeviceSeeks& device = report.devices[i];
     text += "\n" + device_text(device, terminal);
+    if (device.estimate) text += estimate_table(device, report.options.disk->profile(), terminal.width);
     if (device.all.distances > 0)
       text += "\n" + histogram_text(device.all.histogram, report.options.threshold, terminal);
   }

@@ -6,6 +6,7 @@
 
 #include "analysis/command/analysis_commands.h"
 #include "analysis/command/threshold_option.h"
+#include "analysis/disk/profile_parser.h"
 #include "analysis/seek_run.h"
 #include "analysis/seek_text.h"
 #include "format/base/units.h"
@@ -19,8 +20,16 @@ struct SeeksArguments {
   std::vector<std::string> traces;
   SelectionOptions selection;
   SeekOptions options;
+  std::string disk;
   bool json = false;
 };
+
+std::string disk_names() {
+  std::string names;
+  for (const BuiltInProfile& profile : built_in_profiles())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", profile.name);
+  return names;
+}
 
 void declare(CLI::App& app, SeeksArguments& arguments) {
   static const std::map<std::string, StreamOrder> kOrders{
@@ -40,6 +49,8 @@ void declare(CLI::App& app, SeeksArguments& arguments) {
          "--by", [&](const std::string& name) { arguments.options.by = kGroups.at(name); },
          "Charge seeks to: op (default), process, file, cause or stack")
       ->check(CLI::IsMember({"op", "process", "file", "cause", "stack"}));
+  app.add_option("--disk", arguments.disk,
+                 "Estimate seek, rotation and transfer on: " + disk_names() + " or a profile FILE");
   app.add_flag("--json", arguments.json, "One JSON document, schema iotape.seeks/1");
   add_selection_options(app, arguments.selection);
 }
@@ -53,6 +64,11 @@ int run_seeks(CommandCall& call) {
   add_common_options(app, terminal);
   declare(app, arguments);
   if (const int status = parse_arguments(app, call); status >= 0) return status;
+  if (!arguments.disk.empty()) {
+    auto profile = load_disk_profile(arguments.disk);
+    if (!profile) return report_error(terminal, "seeks", profile.error());
+    arguments.options.disk = std::make_shared<const DiskModel>(std::move(*profile));
+  }
   std::vector<SeekReport> reports;
   for (const std::string& trace : arguments.traces) {
     auto report = analyse_seeks(trace, arguments.selection, arguments.options);

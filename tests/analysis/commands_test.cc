@@ -64,6 +64,39 @@ TEST_F(AnalysisCommands, SeeksPrintsTheKnownAnswers) {
   expect_narrow(result.out);
 }
 
+TEST_F(AnalysisCommands, SeeksEstimatesADisksTimeUnderItsName) {
+  const std::string rm = rm_trace();
+  const auto text = iotape({"seeks", rm, "--disk", "laptop-2002", "--ascii"});
+  ASSERT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("\non laptop-2002"));
+  EXPECT_THAT(text.out, HasSubstr("rotation"));
+  EXPECT_THAT(text.out, HasSubstr("estimates of disk model 1"));
+  expect_narrow(text.out);
+  const auto result = iotape({"seeks", "--json", rm, "--disk", "laptop-2002"});
+  const json estimate = json::parse(result.out)["traces"][0]["devices"][0]["estimate"]["all"];
+  EXPECT_EQ(estimate["disk"], "laptop-2002");
+  EXPECT_EQ(estimate["requests"], 2098);
+  EXPECT_GT(estimate["seek_ns"], 0);
+  EXPECT_GT(estimate["rotation_ns"], estimate["seek_ns"]);
+  EXPECT_EQ(estimate["total_ns"].get<std::uint64_t>(),
+            estimate["seek_ns"].get<std::uint64_t>() + estimate["rotation_ns"].get<std::uint64_t>() +
+                estimate["transfer_ns"].get<std::uint64_t>() + estimate["overhead_ns"].get<std::uint64_t>());
+  const json flash = json::parse(iotape({"seeks", "--json", rm, "--disk", "ssd"}).out);
+  EXPECT_EQ(flash["traces"][0]["devices"][0]["estimate"]["all"]["seek_ns"], 0);
+  EXPECT_EQ(flash["disk"]["profile"], "ssd");
+  EXPECT_FALSE(json::parse(iotape({"seeks", "--json", rm}).out).contains("disk"));
+  const auto typo = iotape({"seeks", rm, "--disk", "laptop-2003"});
+  EXPECT_EQ(typo.status, 2);
+  EXPECT_THAT(typo.err, HasSubstr("did you mean laptop-2002?"));
+}
+
+TEST_F(AnalysisCommands, SeeksSaysWhenAccessesLieBeyondTheDisk) {
+  const std::string path = trace("far.iotape", {test::issued(0, 1LL << 40U, 8)});
+  const auto result = iotape({"seeks", path, "--disk", "scsi-10k", "--width", "200"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("1 accesses lie beyond the end of scsi-10k"));
+}
+
 TEST_F(AnalysisCommands, SeeksJsonHoldsNumbersAndZeros) {
   const auto result = iotape({"seeks", "--json", "--event", "queue", rm_trace()});
   ASSERT_EQ(result.status, 0) << result.err;

@@ -1,5 +1,5 @@
-// The distance and histogram loop (target: 20 M requests/s), the whole analysis from BlockRequests in memory, and from
-// a compressed trace file to the report (target: 5 M requests/s).
+// The distance and histogram loop (target: 20 M requests/s), the disk model, the whole analysis from BlockRequests in
+// memory, and from a compressed trace file to the report (target: 5 M requests/s).
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 
@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <random>
 
+#include "analysis/disk/profile_parser.h"
+#include "analysis/disk_estimate.h"
 #include "analysis/seek_run.h"
 #include "format/trace_writer.h"
 
@@ -54,6 +56,22 @@ void distance_and_histogram(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(input.size()));
 }
 BENCHMARK(distance_and_histogram)->Unit(benchmark::kMillisecond);
+
+// The disk model alone (target: 10 M requests/s).
+void disk_estimate(benchmark::State& state) {
+  const auto input = accesses(1'000'000);
+  const char* names[] = {"laptop-2002", "desktop-7200", "scsi-10k", "hdd-8tb", "ssd"};
+  const DiskModel disk(*load_disk_profile(names[state.range(0)]));
+  state.SetLabel(names[state.range(0)]);
+  for (auto _ : state) {
+    DiskEstimate estimate(disk);
+    for (const HeadAccess& access : input) estimate.add(access);
+    estimate.finish();
+    benchmark::DoNotOptimize(estimate.all().total());
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()) * static_cast<std::int64_t>(input.size()));
+}
+BENCHMARK(disk_estimate)->DenseRange(0, 4)->Unit(benchmark::kMillisecond);
 
 void requests_to_report(benchmark::State& state) {
   std::vector<EventBody> events;
