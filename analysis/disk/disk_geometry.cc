@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "analysis/disk/seek_curve.h"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr std::int64_t kLongestTurn = 200'000'000;  // 300 rpm
 constexpr std::int64_t kLongestSwitch = 4'000'000'000;
 constexpr std::int64_t kLongestPosition = 10'000'000'000'000'000;  // 115 days to read it all
+constexpr std::int64_t kHints = 1024;
 constexpr std::int64_t kLargestCapacity = std::int64_t{1} << 43U;  // sectors: 4 PiB
 constexpr std::int64_t kMaximumHeads = 256;
 constexpr std::int64_t kMaximumSectorsPerTrack = 1'000'000;
@@ -60,6 +62,8 @@ Result<DiskGeometry> DiskGeometry::make(const GeometrySpec& spec) {
   DiskGeometry made;
   made.turn_ = spec.turn;
   made.heads_ = spec.heads;
+  made.by_turn_ = Divisor(spec.turn);
+  made.by_heads_ = Divisor(spec.heads);
   const std::int64_t cylinder_switch = std::max(spec.cylinder_switch, spec.head_switch);
   std::int64_t position = 0;
   for (const ZoneSpec& zone : spec.zones) {
@@ -76,6 +80,8 @@ Result<DiskGeometry> DiskGeometry::make(const GeometrySpec& spec) {
     added.track_step = spec.turn + track;
     added.cylinder_step = spec.heads * added.track_step - track + cylinder;
     added.position = position;
+    added.by_sectors = Divisor(zone.sectors_per_track);
+    added.by_cylinder_time = Divisor(std::max<std::int64_t>(added.cylinder_step / 1000, 1));
     position += zone.cylinders * added.cylinder_step;
     made.cylinders_ += zone.cylinders;
     made.capacity_ += zone.cylinders * spec.heads * zone.sectors_per_track;
@@ -83,28 +89,36 @@ Result<DiskGeometry> DiskGeometry::make(const GeometrySpec& spec) {
     if (made.capacity_ > kLargestCapacity) return impossible("sectors", made.capacity_);
     if (position > kLongestPosition) return impossible("ns to read it all", position);
   }
+  made.starts_.push_back(std::numeric_limits<std::int64_t>::max());
+  while (made.capacity_ >> made.hint_shift_ > kHints) ++made.hint_shift_;
+  std::size_t zone = 0;
+  for (std::int64_t hint = 0; hint <= made.capacity_ >> made.hint_shift_; ++hint) {
+    while (made.starts_[zone + 1] <= hint << made.hint_shift_) ++zone;
+    made.hints_.push_back(static_cast<std::uint16_t>(zone));
+  }
   return made;
 }
 
 const DiskGeometry::Zone& DiskGeometry::zone_of(std::int64_t sector) const {
-  const auto next = std::upper_bound(starts_.begin(), starts_.end(), sector);
-  return zones_[static_cast<std::size_t>(next - starts_.begin()) - 1];
+  std::size_t zone = hints_[static_cast<std::size_t>(sector >> hint_shift_)];
+  while (starts_[zone + 1] <= sector) ++zone;
+  return zones_[zone];
 }
 
 SectorPlace DiskGeometry::locate(std::int64_t sector) const {
   const Zone& zone = zone_of(sector);
   const std::int64_t offset = sector - zone.first_sector;
-  const std::int64_t track = offset / zone.sectors_per_track;
+  const std::int64_t track = zone.by_sectors.quotient(offset);
   const std::int64_t in_track = offset - track * zone.sectors_per_track;
-  const std::int64_t cylinder = track / heads_;
+  const std::int64_t cylinder = by_heads_.quotient(track);
   const std::int64_t head = track - cylinder * heads_;
   SectorPlace place;
   place.cylinder = zone.first_cylinder + cylinder;
   place.head = head;
   place.position = zone.position + cylinder * zone.cylinder_step + head * zone.track_step +
-                   in_track * turn_ / zone.sectors_per_track;
+                   zone.by_sectors.quotient(in_track * turn_);
   place.track_end = sector - in_track + zone.sectors_per_track;
-  place.sectors_per_track = zone.sectors_per_track;
+  place.zone_by_sectors = &zone.by_sectors;
   return place;
 }
 
@@ -114,21 +128,23 @@ SectorRun DiskGeometry::run(std::int64_t sector, std::int64_t count) const {
   if (sector + count <= made.first.track_end) {
     made.last_cylinder = made.first.cylinder;
     made.last_head = made.first.head;
-    made.end_position = made.first.position + count * turn_ / made.first.sectors_per_track;
+    made.last_track_end = made.first.track_end;
+    made.end_position = made.first.position + made.first.zone_by_sectors->quotient(count * turn_);
     return made;
   }
   const SectorPlace last = locate(sector + count - 1);
   made.last_cylinder = last.cylinder;
   made.last_head = last.head;
-  made.end_position = last.position + turn_ / last.sectors_per_track;
+  made.last_track_end = last.track_end;
+  made.end_position = last.position + last.zone_by_sectors->quotient(turn_);
   return made;
 }
 
 std::int64_t DiskGeometry::sectors_in(std::int64_t sector, std::int64_t nanoseconds) const {
   constexpr std::int64_t kLongest = 10'000'000'000;  // ten seconds: more than any read-ahead, and no overflow
   const Zone& zone = zone_of(sector);
-  return std::clamp<std::int64_t>(nanoseconds, 0, kLongest) / 1000 * heads_ * zone.sectors_per_track /
-         std::max<std::int64_t>(zone.cylinder_step / 1000, 1);
+  const std::int64_t microseconds = std::clamp<std::int64_t>(nanoseconds, 0, kLongest) / 1000;
+  return zone.by_cylinder_time.quotient(microseconds * heads_ * zone.sectors_per_track);
 }
 
 }  // namespace iotape

@@ -18,6 +18,25 @@
 
 namespace iotape {
 
+// Division by a number that stays: a multiplication, then put right where it was one off. Exact for every dividend, as
+// the quotient of a double is off by far less than one while it is below 2^48.
+class Divisor {
+ public:
+  Divisor() = default;
+  explicit Divisor(std::int64_t divisor) : divisor_(divisor), inverse_(1.0 / static_cast<double>(divisor)) {}
+  // Rounded towards minus infinity.
+  [[nodiscard]] std::int64_t quotient(std::int64_t dividend) const {
+    const auto near = static_cast<std::int64_t>(static_cast<double>(dividend) * inverse_);
+    const std::int64_t rest = dividend - near * divisor_;
+    return near - (rest < 0 ? 1 : 0) + (rest >= divisor_ ? 1 : 0);
+  }
+  [[nodiscard]] std::int64_t remainder(std::int64_t dividend) const { return dividend - quotient(dividend) * divisor_; }
+
+ private:
+  std::int64_t divisor_ = 1;
+  double inverse_ = 1;
+};
+
 struct ZoneSpec {
   std::int64_t cylinders = 0;
   std::int64_t sectors_per_track = 0;
@@ -40,9 +59,9 @@ struct GeometrySpec {
 struct SectorPlace {
   std::int64_t cylinder = 0;
   std::int64_t head = 0;
-  std::int64_t position = 0;   // nanoseconds
-  std::int64_t track_end = 0;  // the first sector after this track
-  std::int64_t sectors_per_track = 1;
+  std::int64_t position = 0;                 // nanoseconds
+  std::int64_t track_end = 0;                // the first sector after this track
+  const Divisor* zone_by_sectors = nullptr;  // the geometry's own
 };
 
 // A run of sectors read without a lost turn.
@@ -50,7 +69,8 @@ struct SectorRun {
   SectorPlace first;
   std::int64_t last_cylinder = 0;
   std::int64_t last_head = 0;
-  std::int64_t end_position = 0;  // when its last sector has passed
+  std::int64_t last_track_end = 0;  // the first sector after the last one's track
+  std::int64_t end_position = 0;    // when its last sector has passed
   [[nodiscard]] std::int64_t time() const { return end_position - first.position; }
 };
 
@@ -77,8 +97,7 @@ class DiskGeometry {
   [[nodiscard]] std::int64_t sectors_in(std::int64_t sector, std::int64_t nanoseconds) const;
   // What is left of the turn at `time` until `position` is under the head.
   [[nodiscard]] std::int64_t rotation(std::int64_t position, std::int64_t time) const {
-    const std::int64_t rest = (position - time) % turn_;
-    return rest < 0 ? rest + turn_ : rest;
+    return by_turn_.remainder(position - time);
   }
 
  private:
@@ -86,6 +105,8 @@ class DiskGeometry {
     std::int64_t first_sector = 0;
     std::int64_t first_cylinder = 0;
     std::int64_t sectors_per_track = 0;
+    Divisor by_sectors;
+    Divisor by_cylinder_time;        // in microseconds
     std::int64_t track_step = 0;     // position from one track's start to the next one's, same cylinder
     std::int64_t cylinder_step = 0;  // position from one cylinder's start to the next one's
     std::int64_t position = 0;       // of the first sector
@@ -93,7 +114,11 @@ class DiskGeometry {
   [[nodiscard]] const Zone& zone_of(std::int64_t sector) const;
 
   std::vector<Zone> zones_;
-  std::vector<std::int64_t> starts_;  // first sectors, for the search
+  std::vector<std::int64_t> starts_;  // first sectors, and one past all
+  std::vector<std::uint16_t> hints_;  // by sector >> hint_shift_: the zone to begin the search at
+  unsigned hint_shift_ = 0;
+  Divisor by_turn_;
+  Divisor by_heads_;
   std::int64_t turn_ = 1;
   std::int64_t heads_ = 1;
   std::int64_t cylinders_ = 0;

@@ -12,6 +12,11 @@ constexpr std::int64_t kPicoseconds = 1'000'000'000'000;
 // Where a disk's clock stops: a trace may hold any time, and sums must not run over.
 constexpr std::int64_t kLatest = std::int64_t{1} << 61U;
 
+// One jump that is almost never taken, where two would each be a coin's toss to the processor.
+bool within(std::int64_t start, std::int64_t end, std::int64_t outer_start, std::int64_t outer_end) {
+  return (static_cast<int>(start >= outer_start) & static_cast<int>(end <= outer_end)) != 0;
+}
+
 void add(RequestCost& cost, const MechanicalCost& work) {
   cost.seek += work.seek;
   cost.rotation += work.rotation;
@@ -115,13 +120,13 @@ bool DiskModel::read_ahead(DiskState& state, std::int64_t start, std::int64_t le
 bool DiskModel::cached(DiskState& state, std::int64_t start, std::int64_t end) const {
   for (std::size_t i = 0; i < static_cast<std::size_t>(profile_.segments); ++i) {
     DiskState::Segment& segment = state.segments[i];
-    if (start < segment.start || end > segment.end || std::cmp_equal(i, state.ahead)) continue;
+    if (!within(start, end, segment.start, segment.end) || std::cmp_equal(i, state.ahead)) continue;
     segment.used = ++state.uses;
     return true;
   }
   for (std::size_t i = 0; i < state.extent_count; ++i) {
     const auto& extent = state.extents[(state.first_extent + i) % DiskState::kMaximumExtents];
-    if (start >= extent.start && end <= extent.end) return true;
+    if (within(start, end, extent.start, extent.end)) return true;
   }
   return false;
 }
@@ -135,24 +140,28 @@ void DiskModel::set_ahead(DiskState& state, std::int64_t from, std::int64_t sinc
 
 void DiskModel::start_ahead(DiskState& state, std::int64_t start, std::int64_t end) const {
   std::size_t oldest = 0;
+  std::uint64_t least = ~std::uint64_t{0};
   for (std::size_t i = 0; i < static_cast<std::size_t>(profile_.segments); ++i) {
     const DiskState::Segment& segment = state.segments[i];
     // The same place read again belongs into the same segment.
-    if (start >= segment.start && start <= segment.end && segment.end > segment.start) {
-      oldest = i;
-      break;
-    }
-    if (segment.used < state.segments[oldest].used) oldest = i;
+    const bool same = segment.end > segment.start && within(start, start, segment.start, segment.end);
+    const std::uint64_t rank = same ? 0 : segment.used + 1;
+    oldest = rank < least ? i : oldest;
+    least = std::min(rank, least);
   }
   state.segments[oldest] = {std::max(start, end - profile_.segment_size), end, ++state.uses};
   // A segment is a ring: a request that fills it still leaves room to read on, or a stream of such would lose a turn
   // each.
   const std::int64_t room = std::max(profile_.segment_size - (end - start), profile_.segment_size / 4);
   const std::int64_t limit = std::min(end + std::min(profile_.readahead, room), profile_.capacity());
-  std::int64_t since = state.arm_free;
-  if (limit > end) since += profile_.geometry.rotation(profile_.geometry.locate(end).position, since);
   state.ahead = static_cast<std::int32_t>(oldest);
-  set_ahead(state, end, since, limit);
+  state.ahead_from = end;
+  state.ahead_limit = limit;
+  state.ahead_since = state.ahead_done = state.arm_free;
+  if (limit == end) return;
+  const SectorRun ahead = profile_.geometry.run(end, limit - end);
+  state.ahead_since += profile_.geometry.rotation(ahead.first.position, state.arm_free);
+  state.ahead_done = state.ahead_since + ahead.time();
 }
 
 void DiskModel::stop_ahead(DiskState& state, std::int64_t now) const {
@@ -163,10 +172,12 @@ void DiskModel::stop_ahead(DiskState& state, std::int64_t now) const {
                     : std::min(state.ahead_limit, state.ahead_from + profile_.geometry.sectors_in(
                                                                          state.ahead_from, now - state.ahead_since));
   segment.start = std::max(segment.start, segment.end - profile_.segment_size);
-  const SectorPlace place = profile_.geometry.locate(std::max<std::int64_t>(segment.end - 1, 0));
+  state.ahead = -1;
+  if (segment.end <= state.track_end) return;  // the arm did not leave its track
+  const SectorPlace place = profile_.geometry.locate(segment.end - 1);
   state.cylinder = place.cylinder;
   state.head = place.head;
-  state.ahead = -1;
+  state.track_end = place.track_end;
 }
 
 // ---- writes ----
@@ -188,7 +199,7 @@ void DiskModel::write(DiskState& state, std::int64_t start, std::int64_t length,
   cost.overhead = profile_.write_overhead;
   for (std::size_t i = 0; i < state.extent_count; ++i) {
     const auto& extent = state.extents[(state.first_extent + i) % DiskState::kMaximumExtents];
-    if (start < extent.start || end > extent.end) continue;
+    if (!within(start, end, extent.start, extent.end)) continue;
     cost.transfer = cost.bus = bus_time(length);  // written over before it was destaged
     cost.cached = true;
     return;
@@ -285,6 +296,7 @@ MechanicalCost DiskModel::move(DiskState& state, std::int64_t begin, std::int64_
   work.transfer = run.time();
   state.cylinder = run.last_cylinder;
   state.head = run.last_head;
+  state.track_end = run.last_track_end;
   state.arm_free = begin + work.total();
   state.flying = 0;
   return work;

@@ -70,6 +70,7 @@ struct DiskState {
   std::int64_t arm_free = 0;
   std::int64_t cylinder = 0;
   std::int64_t head = 0;
+  std::int64_t track_end = 0;  // the first sector after the arm's track
 
   std::array<Segment, kMaximumSegments> segments;
   std::uint64_t uses = 0;
