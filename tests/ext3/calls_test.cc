@@ -263,6 +263,27 @@ TEST_F(CallsTest, ReadingAtTheEndOfAFileIsAnAccess) {
   EXPECT_GT(file("/f").access.seconds, 1'000'000);
 }
 
+TEST_F(CallsTest, ReadingADirectoryIntoTooSmallABufferIsAnAccess) {
+  ASSERT_EQ(make_directory("/d"), 0);
+  ASSERT_EQ(open("/d", O_DIRECTORY), 0);
+  ASSERT_EQ(set_times("/d", {1, 0}, {2, 0}), 0);
+  EXPECT_EQ(call(SYS_getdents64, ReadDirectory{{0, {}}, 10, {}}), EINVAL);
+  EXPECT_GT(file("/d").access.seconds, 1'000'000);
+}
+
+TEST_F(CallsTest, InARemovedDirectoryNothingIsMadeWhateverTheRights) {
+  ASSERT_EQ(make_directory("/d"), 0);
+  ASSERT_EQ(open("/d", O_DIRECTORY), 0);
+  ASSERT_EQ(unlink("/d", AT_REMOVEDIR), 0);
+  become(kSomebody);
+  Open op;
+  op.path = path("f");
+  op.path.directory.number = 0;
+  op.flags = O_CREAT;
+  EXPECT_EQ(call(SYS_openat, op), ENOENT);
+  EXPECT_EQ(call(SYS_mkdirat, MakeDirectory{op.path, 0755}), ENOENT);
+}
+
 TEST_F(CallsTest, OffsetsBeyondTheLargestFileCannotBeSought) {
   ASSERT_EQ(open("/f", O_CREAT | O_RDWR), 0);
   const auto limit = static_cast<std::int64_t>(side_.volume().geometry.largest_file());

@@ -14,7 +14,7 @@ if [[ $# -eq 0 ]]; then
   shopt -s nullglob
   set -- "$root"/tests/data/*.iotape "$root"/traces/*.iotape
 fi
-mkdir -p "$out"/{trace,block_body,blktrace,json_line,words,record,target,ext3_check}
+mkdir -p "$out"/{trace,block_body,blktrace,json_line,words,record,target,ext3_check,ext3_volume}
 seeds=0
 for trace in "$@"; do
   name=$(basename "$trace" .iotape)
@@ -35,6 +35,9 @@ done
 for word in dir:/tmp 'kernel:xfs,size=8G' 'null:' 'dir:/a,,b' dir:help; do
   printf '%s' "$word" >"$out/target/$(printf '%s' "$word" | tr -c 'a-z' _)"
 done
+# Patches: block, place and length, then the bytes.
+printf '\1\0\070\0\001\123\357' >"$out/ext3_volume/superblock"
+printf '\43\0\0\0\7\0\0\0\0\14\0\1\2' >"$out/ext3_volume/directory"
 head -c 512 /dev/zero >"$out/record/zeros"
 for word in 64K 1.5G 100ns 5us 2x 0.5x 10m; do printf '%s' "$word" >"$out/words/$word"; done
 echo "$seeds trace seeds in $out" >&2

@@ -72,6 +72,7 @@ Answer<InodeReference> Issuer::open_inode(const Open& op, std::int64_t flags) {
   if (end.must_be_directory) return refuse(EISDIR);
   if ((flags & O_DIRECTORY) != 0) return refuse(EINVAL);
   if (volume_.read_only) return refuse(EROFS);
+  if (end.directory->links == 0) return refuse(ENOENT);
   EXT3_TRY(check_access(*end.directory, W_OK | X_OK, thread_.credentials));
   EXT3_TRY(check_flags(*end.directory, true));
   auto created =

@@ -203,8 +203,8 @@ Issuer::Outcome Issuer::operator()(const ReadDirectory& op) {
                                                return true;
                                              }));
   }
+  EXT3_TRY(touch_access_time(volume_, *open->inode));  // an access also when the buffer is too small
   if (used == 0 && too_small) return refuse(EINVAL);
-  EXT3_TRY(touch_access_time(volume_, *open->inode));
   return used;
 }
 

@@ -60,7 +60,7 @@ class Guise {
 // A mount namespace that somebody made meanwhile keeps the filesystem alive beyond umount: the image is whole when its
 // loop device is gone.
 void wait_until_written(const std::string& image) {
-  constexpr int kTries = 1000;
+  constexpr int kTries = 6000;
   for (int i = 0; i < kTries; ++i) {
     if (iotape::test::run_program({"losetup", "-j", image}).out.empty()) return;
     ::usleep(10'000);
