@@ -38,6 +38,10 @@ Rule rule_for(const Step& step, const StepOutcome& ours, const StepOutcome& kern
   return {};
 }
 
-Rule rule_for(const TreeDifference& /*difference*/) { return {}; }
+Rule rule_for(const TreeDifference& difference, bool removed_in_use) {
+  if (removed_in_use && difference.field.starts_with("free "))
+    return {"removed directories above a removed one in use", Mend::kNothing};
+  return {};
+}
 
 }  // namespace iotape::ext3::test

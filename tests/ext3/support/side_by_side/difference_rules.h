@@ -17,6 +17,7 @@ struct Rule {
 };
 
 Rule rule_for(const Step& step, const StepOutcome& ours, const StepOutcome& kernels);
-Rule rule_for(const TreeDifference& difference);
+// removed_in_use: see KernelSide::holds_removed_directory.
+Rule rule_for(const TreeDifference& difference, bool removed_in_use);
 
 }  // namespace iotape::ext3::test

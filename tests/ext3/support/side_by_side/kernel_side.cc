@@ -263,6 +263,14 @@ int KernelSide::keep(int descriptor) {
   return static_cast<int>(slot);
 }
 
+bool KernelSide::holds_removed_directory() const {
+  struct stat status {};
+  if (::stat(".", &status) == 0 && status.st_nlink == 0) return true;
+  return std::any_of(slots_.begin(), slots_.end(), [&status](int descriptor) {
+    return descriptor >= 0 && ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode) && status.st_nlink == 0;
+  });
+}
+
 StepOutcome KernelSide::issue(const Step& step) {
   StepOutcome outcome;
   const Guise guise(step.user);

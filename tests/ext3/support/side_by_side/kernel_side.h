@@ -23,6 +23,9 @@ class KernelSide {
   [[nodiscard]] bool valid() const { return mounted_; }
   StepOutcome issue(const Step& step);
   TreePicture picture();
+  // Whether an open or the working directory has been removed. Its entry in the kernel's cache of names keeps those
+  // above it in use, removed ones too.
+  [[nodiscard]] bool holds_removed_directory() const;
   void unmount();
 
  private:
