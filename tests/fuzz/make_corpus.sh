@@ -35,6 +35,9 @@ done
 for word in dir:/tmp 'kernel:xfs,size=8G' 'null:' 'dir:/a,,b' dir:help; do
   printf '%s' "$word" >"$out/target/$(printf '%s' "$word" | tr -c 'a-z' _)"
 done
-head -c 512 /dev/zero >"$out/record/zeros"
+# Zeros behind a sound head, for every kind of record of recorder/wire.h: little-endian kind and size, then the CPU.
+for kind in 1 2 3 4 5 6 7; do
+  { printf "\\x0$kind\\x00\\x00\\x02"; head -c 508 /dev/zero; } >"$out/record/kind-$kind"
+done
 for word in 64K 1.5G 100ns 5us 2x 0.5x 10m; do printf '%s' "$word" >"$out/words/$word"; done
 echo "$seeds trace seeds in $out" >&2
