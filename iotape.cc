@@ -25,6 +25,7 @@
 #include "recorder/command/record.h"
 #include "recorder/commands.h"
 #include "recorder/recording.h"
+#include "recorder/requirements.h"
 #include "replayer/command/replay.h"
 #include "replayer/commands.h"
 #include "replayer/fuse_mount/commands.h"
@@ -87,8 +88,11 @@ class OwnRequests final : public iotape::SelfRecorder {
 };
 
 int run_replay(iotape::CommandCall& call) {
-  return iotape::run_replay(
-      call, []() -> iotape::Result<std::unique_ptr<iotape::SelfRecorder>> { return std::make_unique<OwnRequests>(); });
+  return iotape::run_replay(call, []() -> iotape::Result<std::unique_ptr<iotape::SelfRecorder>> {
+    // Asked here and not at the start: without privileges a replay still keeps its calls.
+    IOTAPE_TRY(iotape::check_requirements());
+    return std::make_unique<OwnRequests>();
+  });
 }
 
 // A file that goes with this object.

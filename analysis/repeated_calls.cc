@@ -74,7 +74,7 @@ Result<std::map<std::string, RepeatedCalls>> find_repeated_calls(const std::vect
   std::map<std::string, RepeatedCalls> all;
   for (const auto& [replay, header] : headers) {
     const auto source = std::find_if(headers.begin(), headers.end(),
-                                     [&](const auto& entry) { return is_replay_of(header, entry.second); });
+                                     [&of = header](const auto& entry) { return is_replay_of(of, entry.second); });
     if (source == headers.end()) continue;
     RepeatedCalls& repeated = all[source->first];
     IOTAPE_TRY(walk_trace(replay, {}, {true, false}, [&](const Event& event, Selected) {

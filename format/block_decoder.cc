@@ -259,8 +259,8 @@ struct BlockDecoder::State {
         },
         blank);
     for (const wire::Column& column : call.argument()) {
-      const std::uint32_t number = column.id() / codec::kPartsPerField;
-      const std::uint32_t part = column.id() % codec::kPartsPerField;
+      const std::size_t number = column.id() / codec::kPartsPerField;
+      const std::size_t part = column.id() % codec::kPartsPerField;
       if (number > codec::kMaximumFieldNumber || !known[number])
         return failure(ErrorCode::kUnsupported,
                        fmt::format("operation {} has an unknown argument {}: a newer iotape wrote this",

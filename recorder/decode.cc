@@ -145,6 +145,7 @@ void take_numbers(CallView& view, const Item& item) {
 
 void take_segments(CallView& view, const Item& item) {
   view.segments.resize(std::min(item.bytes.size() / sizeof(std::int64_t), kMaximumCallSegments));
+  if (view.segments.empty()) return;  // nothing, from nowhere to nowhere, is still forbidden to memcpy
   std::memcpy(view.segments.data(), item.bytes.data(), view.segments.size() * sizeof(std::int64_t));
 }
 

@@ -173,6 +173,7 @@ Result<bool> TargetSpec::switch_value(std::string_view key) const {
 std::string TargetSpec::text() const {
   std::string text = kind + ":" + (help ? "help" : double_commas(place));
   for (const auto& [key, value] : settings) text += fmt::format(",{}={}", key, double_commas(value));
+  if (!help && text == kind + ":help") text += ',';  // a place of that name is no question
   return text;
 }
 

@@ -38,6 +38,9 @@ done
 # Patches: block, place and length, then the bytes.
 printf '\1\0\070\0\001\123\357' >"$out/ext3_volume/superblock"
 printf '\43\0\0\0\7\0\0\0\0\14\0\1\2' >"$out/ext3_volume/directory"
-head -c 512 /dev/zero >"$out/record/zeros"
+# Zeros behind a sound head, for every kind of record of recorder/wire.h: little-endian kind and size, then the CPU.
+for kind in 1 2 3 4 5 6 7; do
+  { printf "\\x0$kind\\x00\\x00\\x02"; head -c 508 /dev/zero; } >"$out/record/kind-$kind"
+done
 for word in 64K 1.5G 100ns 5us 2x 0.5x 10m; do printf '%s' "$word" >"$out/words/$word"; done
 echo "$seeds trace seeds in $out" >&2

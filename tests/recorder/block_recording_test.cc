@@ -242,7 +242,7 @@ TEST(BlockRecordingLive, RequestsUnderWayAtTheEndAreWaitedFor) {
   ASSERT_TRUE(filesystem.mounted());
   std::size_t whole_runs = 0;
   std::size_t seen = 0;
-  constexpr std::size_t kMostRuns = 10;
+  constexpr std::size_t kMostRuns = 20;
   constexpr std::size_t kEnough = 3;
   for (std::size_t run = 0; run < kMostRuns && whole_runs < kEnough; ++run) {
     Collected sink;

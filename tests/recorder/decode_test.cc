@@ -346,6 +346,18 @@ TEST(Decode, ARecordCutAtAnyByteIsRefusedOrReadWithoutItsRest) {
   EXPECT_FALSE(decode_call(std::span(whole).first(whole.size() - 1)));
 }
 
+TEST(Decode, AnItemOfAnyTypeMayBeEmptyOrShorterThanWhatItStandsFor) {
+  for (int type = 0; type <= 32; ++type) {
+    for (const std::size_t length : {0, 1, 7}) {
+      const auto bytes =
+          Record(20, {3, 0x1000, 1}).item(static_cast<std::uint8_t>(type), 0, std::string(length, 'x')).bytes();
+      const auto decoded = decode_call(bytes);
+      ASSERT_TRUE(decoded) << type;
+      EXPECT_TRUE(std::get<Write>(decoded->call.operation).segments.empty()) << type;
+    }
+  }
+}
+
 TEST(Decode, RandomBytesNeverCrash) {
   std::mt19937 random(7);
   for (int round = 0; round < 20'000; ++round) {

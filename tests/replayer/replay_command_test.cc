@@ -104,6 +104,20 @@ TEST_F(ReplayCommand, LinesAreNarrowAndHintsCanBePasted) {
   EXPECT_EQ(info.out, "there\n") << run.err;
 }
 
+TEST_F(ReplayCommand, WithoutTheRightToRecordTheResultHoldsTheCallsAndTheReplaySaysSo) {
+  const std::string trace = save(some_directories(20));
+  const std::string result = scratch_ / "result.iotape";
+  // In a user namespace of its own root is nobody in particular.
+  const std::string without = "unshare --user --map-user=1000 --map-group=1000 ";
+  const auto run = run_shell(without + IOTAPE_BINARY + " replay " + trace + " dir:" + (scratch_ / "target") +
+                             ",reserve=0 -o " + result);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("the result will hold calls only: "));
+  const auto info = iotape({"info", "--json", result});
+  ASSERT_EQ(info.status, 0) << info.err;
+  EXPECT_EQ(json::parse(info.out)["syscalls"], 20) << info.out;
+}
+
 // The second process waits for the first one's lock until it is told to stop.
 TraceBuilder a_wait_without_end() {
   TraceBuilder trace = some_directories(100);

@@ -39,6 +39,9 @@ TEST(TargetSpec, DoubledCommaStandsForItself) {
 TEST(TargetSpec, PrintsBackWhatItRead) {
   for (const char* text : {"kernel:ext4,size=8G,mkfs=-b 1024,mount=noatime,,data=writeback", "null:", "dir:/mnt/x"})
     EXPECT_EQ(parsed(text).text(), text);
+  for (const char* text :
+       {"help", "./help", "dir:help,", "dir:help,reserve=1G", "dir:help,,", "kernel:help,", "dir:help"})
+    EXPECT_EQ(parsed(parsed(text).text()), parsed(text)) << text;
 }
 
 TEST(TargetSpec, UnknownKeyNamesTheNearest) {
