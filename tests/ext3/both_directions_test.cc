@@ -73,11 +73,11 @@ TEST(BothDirectionsLive, ImagesThatOtherToolsFilledAreChangedByUsAndThenByTheKer
     if (command.find("ext3") == std::string::npos) continue;  // the kernel's ext3 wants a journal
     TestVolumeImage::save_device(*disk, image);
     EXPECT_EQ(differences(seen_by_us(image), seen_by_the_kernel(scratch, image)), "");
-    const auto changed =
-        run_shell(fmt::format("set -e; cd {0}; mount -t ext3 -o loop image mount; trap 'cd {0}; umount mount' EXIT; cd mount; "
-                              "cp -r tree again; rm -r tree/new; "
-                              "mv again/new tree/moved; ln tree/volume.h again/link",
-                              scratch.path().string()));
+    const auto changed = run_shell(
+        fmt::format("set -e; cd {0}; mount -t ext3 -o loop image mount; trap 'cd {0}; umount mount' EXIT; cd mount; "
+                    "cp -r tree again; rm -r tree/new; "
+                    "mv again/new tree/moved; ln tree/volume.h again/link",
+                    scratch.path().string()));
     EXPECT_EQ(changed.status, 0) << changed.err;
     EXPECT_EQ(differences(seen_by_us(image), seen_by_the_kernel(scratch, image)), "");
   }
