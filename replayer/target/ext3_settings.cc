@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "replayer/ext3/mount_words.h"
+
 namespace iotape {
 namespace {
 
@@ -52,17 +54,10 @@ Result<ext3::Uuid> uuid(const TargetSpec& spec, std::string_view key) {
   return bytes;
 }
 
-constexpr std::array<std::pair<std::string_view, std::uint8_t>, 4> kDataModes{
-    {{"ordered", 0}, {"writeback", 1}, {"journal", 2}, {"none", 3}}};
 constexpr std::array<std::pair<std::string_view, ext3::HashVersion>, 3> kHashes{
     {{"half_md4", ext3::kHashHalfMd4}, {"tea", ext3::kHashTea}, {"legacy", ext3::kHashLegacy}}};
-constexpr std::array<std::pair<std::string_view, ext3::InodePlacement>, 3> kPlacements{
-    {{"orlov", ext3::InodePlacement::kOrlov},
-     {"classic", ext3::InodePlacement::kClassic},
-     {"leaf", ext3::InodePlacement::kLeaf}}};
-constexpr std::array<std::pair<std::string_view, ext3::AccessTimes>, 3> kAccessTimes{
-    {{"on", ext3::AccessTimes::kStrict}, {"off", ext3::AccessTimes::kOff}, {"relatime", ext3::AccessTimes::kRelative}}};
-constexpr std::uint8_t kNoJournal = 3;
+// Keys that mean to a target what they mean to `iotape mount -o`.
+constexpr std::array<std::string_view, 6> kMountWords{"data", "alloc", "htree", "reserve", "atime", "barrier"};
 
 Result<void> read_make(const TargetSpec& spec, Ext3Settings& settings) {
   ext3::FilesystemOptions& make = settings.make;
@@ -87,26 +82,22 @@ Result<void> read_make(const TargetSpec& spec, Ext3Settings& settings) {
     IOTAPE_ASSIGN(make.hash_seed, uuid(spec, "hash_seed"));
   }
   IOTAPE_ASSIGN(make.seed, number(spec, "seed", std::numeric_limits<std::uint64_t>::max()));
-  IOTAPE_ASSIGN(make.features.dir_index, spec.switch_value("htree"));
   return {};
 }
 
 Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
   ext3::MountOptions& mount = settings.mount;
-  IOTAPE_ASSIGN(const std::uint8_t data, choice(spec, "data", kDataModes));
-  mount.journaled = data != kNoJournal;
+  for (const std::string_view key : kMountWords) {
+    auto read = ext3::read_mount_word(fmt::format("{}={}", key, spec.value(key)), mount);
+    if (!read) return tl::make_unexpected(std::move(read).error().within("ext3"));
+  }
   settings.make.features.has_journal = mount.journaled;
-  if (mount.journaled) mount.data = static_cast<ext3::DataMode>(data);
-  mount.htree = settings.make.features.dir_index;
-  IOTAPE_ASSIGN(mount.placement, choice(spec, "alloc", kPlacements));
-  IOTAPE_ASSIGN(mount.reservation, spec.switch_value("reserve"));
-  IOTAPE_ASSIGN(mount.access_times, choice(spec, "atime", kAccessTimes));
+  settings.make.features.dir_index = mount.htree;
   IOTAPE_ASSIGN(mount.commit_interval, spec.duration_value("commit"));
   IOTAPE_ASSIGN(const std::uint64_t memory, spec.size_value("memory"));
   mount.cache_bytes = memory;
   IOTAPE_ASSIGN(const std::uint64_t readahead, spec.size_value("readahead"));
   mount.readahead_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(readahead, 1U << 30U));
-  IOTAPE_ASSIGN(mount.barriers, spec.switch_value("barrier"));
   mount.seed = settings.make.seed;
   return {};
 }
@@ -114,8 +105,6 @@ Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
 }  // namespace
 
 Result<Ext3Settings> read_ext3_settings(const TargetSpec& spec) {
-  static_assert(static_cast<int>(ext3::DataMode::kOrdered) == 0 && static_cast<int>(ext3::DataMode::kWriteback) == 1 &&
-                static_cast<int>(ext3::DataMode::kJournal) == 2);
   Ext3Settings settings;
   IOTAPE_TRY(read_make(spec, settings));
   IOTAPE_TRY(read_mount(spec, settings));

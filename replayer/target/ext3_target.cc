@@ -49,10 +49,8 @@ class PoolData final : public ext3::CallData {
 
 class Ext3Target final : public Target {
  public:
-  Ext3Target(const TargetSpec& spec, const TargetOptions& options, Ext3Settings settings,
-             std::unique_ptr<ext3::BlockDevice> disk, DataPool pool)
+  Ext3Target(const TargetSpec& spec, Ext3Settings settings, std::unique_ptr<ext3::BlockDevice> disk, DataPool pool)
       : spec_(spec),
-        options_(options),
         settings_(std::move(settings)),
         disk_(std::move(disk)),
         traced_(*disk_, kDevice, request_context()),
@@ -159,7 +157,6 @@ class Ext3Target final : public Target {
   }
 
   TargetSpec spec_;
-  TargetOptions options_;
   Ext3Settings settings_;
   ext3::SoloHost host_;
   std::unique_ptr<ext3::BlockDevice> disk_;
@@ -274,7 +271,7 @@ Result<std::unique_ptr<Target>> make_ext3_target(const TargetSpec& spec, const T
     IOTAPE_ASSIGN([[maybe_unused]] const ext3::MadeFilesystem made, ext3::make_filesystem(*disk, settings.make));
   }
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
-  auto target = std::make_unique<Ext3Target>(spec, options, std::move(settings), std::move(disk), std::move(pool));
+  auto target = std::make_unique<Ext3Target>(spec, std::move(settings), std::move(disk), std::move(pool));
   IOTAPE_TRY(target->mount());
   if (!fresh && options.tree != TreePolicy::kExisting) IOTAPE_TRY(target->require_empty());
   return target;

@@ -21,7 +21,7 @@ struct RequestContext {
 
 class TracingDevice final : public BlockDevice {
  public:
-  // REQUIRES: below outlives this. name: as DeviceInfo has it.
+  // REQUIRES: below outlives this.
   TracingDevice(BlockDevice& below, DeviceId device, RequestContext context)
       : below_(below), device_(device), context_(std::move(context)) {}
 

@@ -46,7 +46,7 @@ Answer<void> JbdJournal::checkpoint_oldest() {
 
 // Writes up to a batch in place, in the order in which the blocks were logged. A block that a newer transaction has
 // changed cannot be written before that one has committed.
-Answer<bool> JbdJournal::checkpoint_batch(Transaction& transaction) {
+Answer<void> JbdJournal::checkpoint_batch(Transaction& transaction) {
   std::array<Buffer*, kCheckpointBatch> batch{};
   std::array<BufferReference, kCheckpointBatch> held;
   std::size_t count = 0;
@@ -55,8 +55,7 @@ Answer<bool> JbdJournal::checkpoint_batch(Transaction& transaction) {
     if (buffer->journal.transaction != nullptr && buffer->journal.dirty) {
       if (count != 0) break;  // write what is gathered first
       const TransactionId id = buffer->journal.transaction->id;
-      EXT3_TRY(commit(id));
-      return true;
+      return commit(id);
     }
     held[count] = BufferReference(buffer);
     batch[count++] = buffer;
@@ -70,7 +69,7 @@ Answer<bool> JbdJournal::checkpoint_batch(Transaction& transaction) {
     if (buffer.failed) return refuse(EIO);
     if (buffer.journal.checkpoint == &transaction && !buffer.dirty && !buffer.journal.dirty) drop_checkpoint(buffer);
   }
-  return true;
+  return {};
 }
 
 void JbdJournal::drop_checkpoint(Buffer& buffer) {

@@ -79,7 +79,7 @@ class JbdJournal final : public Journal {
   [[nodiscard]] std::uint32_t space_needed() const;
   Answer<void> wait_for_space();
   Answer<void> checkpoint_oldest();
-  Answer<bool> checkpoint_batch(Transaction& transaction);
+  Answer<void> checkpoint_batch(Transaction& transaction);
   void drop_checkpoint(Buffer& buffer);
   void drop_finished_checkpoints();
   Answer<void> move_tail();
