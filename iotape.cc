@@ -1,5 +1,5 @@
-// The front door: joins the rooms' tables of subcommands and dispatches; composes the two commands that need several
-// rooms, replay (which records itself) and stat. Knows no options of its own but --help and --version.
+// The front door: joins the rooms' tables of subcommands and dispatches; composes the commands that need several rooms,
+// replay and experiment (which record themselves) and stat. Knows no options of its own but --help and --version.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -26,6 +26,7 @@
 #include "recorder/commands.h"
 #include "recorder/recording.h"
 #include "recorder/requirements.h"
+#include "replayer/command/experiment.h"
 #include "replayer/command/replay.h"
 #include "replayer/commands.h"
 #include "replayer/fuse_mount/commands.h"
@@ -87,13 +88,13 @@ class OwnRequests final : public iotape::SelfRecorder {
   std::vector<iotape::MissingHook> missing_hooks_;
 };
 
-int run_replay(iotape::CommandCall& call) {
-  return iotape::run_replay(call, []() -> iotape::Result<std::unique_ptr<iotape::SelfRecorder>> {
-    // Asked here and not at the start: without privileges a replay still keeps its calls.
-    IOTAPE_TRY(iotape::check_requirements());
-    return std::make_unique<OwnRequests>();
-  });
+iotape::Result<std::unique_ptr<iotape::SelfRecorder>> record_own_requests() {
+  // Asked here and not at the start: without privileges a replay still keeps its calls.
+  IOTAPE_TRY(iotape::check_requirements());
+  return std::make_unique<OwnRequests>();
 }
+int run_replay(iotape::CommandCall& call) { return iotape::run_replay(call, &record_own_requests); }
+int run_experiment(iotape::CommandCall& call) { return iotape::run_experiment(call, &record_own_requests); }
 
 // A file that goes with this object.
 class TemporaryFile {
@@ -132,8 +133,9 @@ int run_stat(iotape::CommandCall& call) {
   return shown == iotape::kExitOk ? status : shown;
 }
 
-constexpr std::array<Command, 2> kComposedCommands{{
+constexpr std::array<Command, 3> kComposedCommands{{
     {"replay", "reissue a trace against another filesystem", &run_replay},
+    {"experiment", "one workload on several targets, and published results again", &run_experiment},
     {"stat", "record a command and show its call and seek tables", &run_stat},
 }};
 

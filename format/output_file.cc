@@ -79,11 +79,11 @@ OutputFile::~OutputFile() {
 Result<void> OutputFile::open_beside(mode_t mode) {
   // A file without a name gets one through /proc.
   if (::access("/proc/self/fd", F_OK) == 0)
-    file_.reset(::open(directory_of(final_).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+    file_.reset(::open(directory_of(final_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
   if (file_) return {};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const std::string name = temporary_name(final_);
-    file_.reset(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    file_.reset(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file_) {
       temporary_ = name;
       return {};

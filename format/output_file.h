@@ -29,7 +29,7 @@ class OutputFile {
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
 
-  // A duplicate, for a writer that owns its descriptor.
+  // A duplicate, for a writer that owns its descriptor. A regular file can be read back through it.
   [[nodiscard]] Result<FileDescriptor> descriptor() const;
   [[nodiscard]] Result<void> write(std::string_view bytes) const;
   // The file gets its name. Nothing may be written afterwards. Errors that only closing tells count as failures.

@@ -58,8 +58,10 @@ Result<void> SandboxedTarget::prepare(const InitialTree& tree, const PrepareProg
 }
 
 Result<void> SandboxedTarget::make_cold() {
-  if (worker_.running())
-    return failure(ErrorCode::kUsage, "caches are dropped before the first thread starts, not after");
+  if (!slots_.empty()) return failure(ErrorCode::kUsage, "caches are dropped while no thread lives");
+  // A worker of earlier threads holds files and the mount; the next thread starts another.
+  if (worker_.running()) IOTAPE_TRY(finish(true));
+  space_at_end_.reset();
   return place_->make_cold();
 }
 
@@ -67,6 +69,7 @@ Result<void> SandboxedTarget::ensure_worker() {
   if (worker_.running()) return {};
   IOTAPE_ASSIGN(channel_, Channel::make());
   in_flight_.resize(kThreadSlots);
+  free_slots_.clear();
   for (std::uint32_t i = kThreadSlots; i > 0; --i) free_slots_.push_back(i - 1);
   const WorkerPlan plan{place_->sandbox(), options_.fill, random_seed(), block_limits_};
   IOTAPE_ASSIGN(worker_, ChildProcess::start([&] { return run_worker(*channel_, plan); }));

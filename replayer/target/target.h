@@ -108,12 +108,13 @@ class Target {
   [[nodiscard]] virtual TargetFacts facts() const = 0;
   [[nodiscard]] virtual Nanoseconds now() const = 0;
 
-  // The order of a replay: prepare, make_cold (both optional), then threads and calls, then finish.
+  // The order of a replay: prepare, make_cold (both optional), then threads and calls, then finish. Several replays may
+  // follow each other before finish, each with threads of its own and make_cold between them.
   // Makes the initial tree, then syncs it. progress, when set, is told now and then how many nodes are done.
   virtual Result<void> prepare(const InitialTree& tree, const PrepareProgress& progress) = 0;
   Result<void> prepare(const InitialTree& tree) { return prepare(tree, {}); }
   // Writes back and forgets every cached page, inode and dentry of the target; facts().notes says what could not be
-  // done. REQUIRES: no thread has been started.
+  // done. REQUIRES: no thread lives.
   virtual Result<void> make_cold() = 0;
 
   // REQUIRES: the parent, when there is one, is started and has no call in flight.

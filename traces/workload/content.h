@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "traces/workload/random.h"
+#include "format/base/random.h"
 
 namespace iotape::workload {
 

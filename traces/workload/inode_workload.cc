@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "traces/workload/processes.h"
-#include "traces/workload/random.h"
+#include "format/base/random.h"
 #include "traces/workload/workload.h"
 
 namespace iotape::workload {

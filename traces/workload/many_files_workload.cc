@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "traces/workload/random.h"
+#include "format/base/random.h"
 #include "traces/workload/workload.h"
 
 namespace iotape::workload {

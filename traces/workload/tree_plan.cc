@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "traces/workload/random.h"
+#include "format/base/random.h"
 
 namespace iotape::workload {
 namespace {

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "traces/workload/content.h"
-#include "traces/workload/random.h"
+#include "format/base/random.h"
 #include "traces/workload/workload.h"
 
 namespace iotape::workload {

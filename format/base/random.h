@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace iotape::workload {
+namespace iotape {
 
 class Random {
  public:
@@ -42,4 +42,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace iotape::workload
+}  // namespace iotape

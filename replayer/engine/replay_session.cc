@@ -1,0 +1,99 @@
+#include "replayer/engine/replay_session.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include "format/base/units.h"
+#include "replayer/target/channel.h"
+
+namespace iotape {
+namespace {
+
+void sleep_for(Nanoseconds duration) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const timespec time{duration.value / kSecond, duration.value % kSecond};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+class StoppableSource final : public EventSource {
+ public:
+  StoppableSource(std::unique_ptr<EventSource> from, const StopRequests& stop) : from_(std::move(from)), stop_(stop) {}
+  const TraceHeader& header() const override { return from_->header(); }
+  Result<Event*> next() override {
+    if (stop_.seen()) return failure(ErrorCode::kInterrupted, "interrupted");
+    return from_->next();
+  }
+  bool selected() const override { return from_->selected(); }
+  std::vector<std::string> unmatched() const override { return from_->unmatched(); }
+  const ReadReport& report() const override { return from_->report(); }
+
+ private:
+  std::unique_ptr<EventSource> from_;
+  const StopRequests& stop_;
+};
+
+}  // namespace
+
+Result<void> ReplaySession::survey(std::optional<Nanoseconds> longest_gap) {
+  IOTAPE_ASSIGN(auto source, open_());
+  IOTAPE_ASSIGN(survey_, survey_trace(*source, longest_gap));
+  unmatched_ = source->unmatched();
+  if (survey_.calls > 0) return {};
+  if (survey_.unselected > 0)
+    return failure(ErrorCode::kUsage, fmt::format("the selection leaves none of the {} calls of {} to replay",
+                                                  format_count(survey_.unselected), name_));
+  return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", name_));
+}
+
+Result<void> ReplaySession::choose(const RootOptions& options) {
+  IOTAPE_ASSIGN(roots_, choose_roots(survey_, options));
+  if (roots_.all().empty())
+    return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
+  tree_ = build_initial_tree(survey_, roots_);
+  return {};
+}
+
+Result<void> ReplaySession::check_threads() const {
+  if (survey_.most_threads < kThreadSlots) return {};
+  return failure(ErrorCode::kLimit,
+                 fmt::format("{} threads of the trace live at once, a target carries fewer than {}; replay a part "
+                             "with --process or --from and --to",
+                             format_count(survey_.most_threads), format_count(kThreadSlots)));
+}
+
+Result<ReplayReport> ReplaySession::replay(Target& target, const EngineOptions& options,
+                                           ReplayObserver* observer) const {
+  IOTAPE_ASSIGN(auto source, open_());
+  return run_replay_pass(*source, survey_.model->names().rewound(), roots_, target, options, observer);
+}
+
+std::vector<std::string> ReplaySession::notes() const {
+  std::vector<std::string> notes;
+  for (const ReplayRoot& root : roots_.all())
+    notes.push_back(fmt::format("map {}={}", root.from, root.to.empty() ? "/" : root.to));
+  if (survey_.threads_with_calls > 1)
+    notes.push_back(fmt::format("latencies are serialised: calls of {} threads were issued one after the other",
+                                survey_.threads_with_calls));
+  if (!survey_.read_report.whole()) notes.emplace_back("the recording is damaged or interrupted");
+  return notes;
+}
+
+EventSourceOpener stoppable(EventSourceOpener from, const StopRequests& stop) {
+  return [from = std::move(from), &stop]() -> Result<std::unique_ptr<EventSource>> {
+    IOTAPE_ASSIGN(auto source, from());
+    return std::make_unique<StoppableSource>(std::move(source), stop);
+  };
+}
+
+EngineOptions engine_options(const PaceOptions& pace, ClockKind clock, const StopRequests& stop) {
+  EngineOptions engine;
+  engine.pace = pace;
+  engine.stop_requested = [&stop] { return stop.seen(); };
+  if (clock != ClockKind::kVirtual)
+    engine.wait = [&stop](Nanoseconds step) {
+      if (!stop.seen()) sleep_for(step);
+    };
+  return engine;
+}
+
+}  // namespace iotape
