@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <numeric>
 
-#include "traces/workload/processes.h"
 #include "format/base/random.h"
+#include "traces/workload/processes.h"
 #include "traces/workload/workload.h"
 
 namespace iotape::workload {

@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "traces/workload/content.h"
 #include "format/base/random.h"
+#include "traces/workload/content.h"
 #include "traces/workload/workload.h"
 
 namespace iotape::workload {
