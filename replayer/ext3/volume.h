@@ -40,8 +40,9 @@ struct Volume {
   BlockDevice& device;
   MountOptions options;
   Geometry geometry;
-  bool has_log = false;    // mounted with its journal
-  bool read_only = false;  // asked for, forced by a feature, or after an error
+  bool has_log = false;      // mounted with its journal
+  bool read_only = false;    // asked for, forced by a feature, or after an error
+  bool daemons_end = false;  // see daemons.h
 
   // Destroyed in reverse: inodes before what they lie in.
   std::unique_ptr<BufferCache> cache;

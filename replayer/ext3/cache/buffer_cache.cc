@@ -15,10 +15,6 @@ constexpr std::size_t kWriteBatch = 1024;       // blocks written back in one sw
 constexpr std::size_t kSmallestTable = 1024;
 constexpr std::size_t kDirtyShare = 4;  // write back when more than a quarter is dirty
 
-void append(std::vector<IoPart>& parts, Buffer& buffer, std::uint32_t block_size) {
-  parts.push_back({buffer.data, block_size, buffer.tag});
-}
-
 }  // namespace
 
 BufferCache::BufferCache(BlockDevice& device, Host& host, std::uint32_t block_size, std::size_t capacity)
@@ -163,38 +159,82 @@ void BufferCache::drop_clean() {
   }
 }
 
+// ---- requests ----
+
+// Who waits for requests that are under way, and what came of them.
+struct BufferCache::Pending {
+  std::size_t count = 0;
+  Answer<void> worst;
+};
+
+// Consecutive buffers under I/O: busy and held until it has ended.
+class BufferCache::Run final : public IoRequest {
+ public:
+  Run(BufferCache& cache, std::span<Buffer* const> run, Pending* waiting)
+      : buffers(run.begin(), run.end()), pending(waiting), cache_(cache) {}
+  void ended(Answer<void> answer) override { cache_.end_run(*this, answer); }
+
+  std::vector<Buffer*> buffers;
+  Pending* pending;  // nullptr: nobody waits
+
+ private:
+  BufferCache& cache_;
+};
+
+// REQUIRES: the run's buffers are consecutive and not busy; not up to date, or dirty.
+void BufferCache::submit(std::span<Buffer* const> run, bool write, IoReason reason, Pending* pending) {
+  auto request = std::make_unique<Run>(*this, run, pending);
+  request->write = write;
+  request->offset = std::uint64_t{run.front()->block.value} * block_size_;
+  request->reason = reason;
+  request->parts.reserve(run.size());
+  for (Buffer* buffer : run) {
+    if (write) clear_dirty(*buffer);
+    buffer->busy = true;
+    ++buffer->users;
+    request->parts.push_back({buffer->data, block_size_, buffer->tag});
+  }
+  (write ? figures_.blocks_written : figures_.blocks_read) += run.size();
+  if (write) writeback_count_ += run.size();
+  if (pending != nullptr) ++pending->count;
+  const HostPause outside(host_);
+  device_.submit(std::move(request));
+}
+
+void BufferCache::end_run(const Run& run, const Answer<void>& answer) {
+  const HostEntry inside(host_);
+  for (Buffer* buffer : run.buffers) {
+    if (run.write)
+      buffer->failed = !answer;
+    else
+      buffer->up_to_date = answer.has_value();
+    buffer->busy = false;
+    --buffer->users;
+    host_.wake(buffer);
+  }
+  if (run.write) writeback_count_ -= run.buffers.size();
+  if (run.write && throttled_ != 0) host_.wake(&throttled_);
+  if (run.pending == nullptr) return;
+  if (!answer && run.pending->worst) run.pending->worst = answer;
+  if (--run.pending->count == 0) host_.wake(run.pending);
+}
+
+Answer<void> BufferCache::wait_for(Pending& pending) {
+  while (pending.count != 0) host_.wait(&pending);
+  return pending.worst;
+}
+
 // ---- reading ----
 
 void BufferCache::wait_idle(Buffer& buffer) {
   while (buffer.busy) host_.wait(&buffer);
 }
 
-void BufferCache::finish_io(Buffer& buffer) {
-  buffer.busy = false;
-  --buffer.users;
-  host_.wake(&buffer);
-}
-
-// REQUIRES: the run's buffers are consecutive, not up to date and not busy.
-Answer<void> BufferCache::read_run(std::span<Buffer* const> run, IoReason reason) {
-  std::vector<IoPart> parts;
-  parts.reserve(run.size());
-  for (Buffer* buffer : run) {
-    buffer->busy = true;
-    ++buffer->users;
-    append(parts, *buffer, block_size_);
-  }
-  Answer<void> answer;
-  {
-    const HostPause outside(host_);
-    answer = device_.read(std::uint64_t{run.front()->block.value} * block_size_, parts, reason);
-  }
-  figures_.blocks_read += run.size();
-  for (Buffer* buffer : run) {
-    buffer->up_to_date = answer.has_value();
-    finish_io(*buffer);
-  }
-  return answer;
+Answer<void> BufferCache::read_block(Buffer& buffer) {
+  Pending pending;
+  Buffer* const run[] = {&buffer};
+  submit(run, false, IoReason::kDemand, &pending);
+  return wait_for(pending);
 }
 
 Answer<BufferReference> BufferCache::read(BlockNumber block, const BlockTag& tag) {
@@ -206,8 +246,7 @@ Answer<BufferReference> BufferCache::read(BlockNumber block, const BlockTag& tag
     return buffer;
   }
   ++figures_.misses;
-  Buffer* const run[] = {found};
-  EXT3_TRY(read_run(run, IoReason::kDemand));
+  EXT3_TRY(read_block(*found));
   return buffer;
 }
 
@@ -241,21 +280,20 @@ Answer<void> BufferCache::read_range(BlockNumber first, std::uint32_t count, con
       held.emplace_back(buffer);
       buffers.push_back(buffer);
     }
-    EXT3_TRY(read_missing(buffers, reason));
+    read_missing(buffers, reason);
   }
   return {};
 }
 
 // REQUIRES: the buffers are consecutive and held.
-Answer<void> BufferCache::read_missing(std::span<Buffer* const> buffers, IoReason reason) {
+void BufferCache::read_missing(std::span<Buffer* const> buffers, IoReason reason) {
   const auto missing = [](const Buffer* buffer) { return !buffer->up_to_date && !buffer->busy; };
   while (!buffers.empty()) {
     const auto start = std::ranges::find_if(buffers, missing);
     const auto end = std::find_if_not(start, buffers.end(), missing);
-    if (start != end) EXT3_TRY(read_run({start, end}, reason));
+    if (start != end) submit({start, end}, false, reason, nullptr);
     buffers = {end, buffers.end()};
   }
-  return {};
 }
 
 // ---- writing ----
@@ -288,45 +326,21 @@ void BufferCache::forget(Buffer& buffer) {
   buffer.referenced = false;
 }
 
-// REQUIRES: the run's buffers are consecutive, dirty and not busy.
-Answer<void> BufferCache::write_run(std::span<Buffer* const> run, IoReason reason) {
-  std::vector<IoPart> parts;
-  parts.reserve(run.size());
-  for (Buffer* buffer : run) {
-    clear_dirty(*buffer);
-    buffer->busy = true;
-    ++buffer->users;
-    append(parts, *buffer, block_size_);
-  }
-  Answer<void> answer;
-  {
-    const HostPause outside(host_);
-    answer = device_.write(std::uint64_t{run.front()->block.value} * block_size_, parts, reason);
-  }
-  figures_.blocks_written += run.size();
-  for (Buffer* buffer : run) {
-    buffer->failed = !answer;
-    finish_io(*buffer);
-  }
-  return answer;
-}
-
 Answer<void> BufferCache::write(std::span<Buffer* const> buffers, IoReason reason) {
-  Answer<void> worst;
+  Pending pending;
   std::vector<Buffer*> run;
-  const auto write_what_is_gathered = [&] {
-    if (run.empty()) return;
-    if (auto answer = write_run(run, reason); !answer && worst) worst = answer;
+  const auto submit_what_is_gathered = [&] {
+    if (!run.empty()) submit(run, true, reason, &pending);
     run.clear();
   };
   for (Buffer* buffer : buffers) {
     const bool extends = !run.empty() && run.size() < kRunLimit && buffer->block.value == run.back()->block.value + 1;
-    if (!extends || buffer->busy) write_what_is_gathered();
+    if (!extends || buffer->busy) submit_what_is_gathered();
     wait_idle(*buffer);
     if (buffer->dirty) run.push_back(buffer);
   }
-  write_what_is_gathered();
-  return worst;
+  submit_what_is_gathered();
+  return wait_for(pending);
 }
 
 Answer<void> BufferCache::write_oldest(std::size_t limit, Nanoseconds dirty_before) {
@@ -365,7 +379,32 @@ Answer<void> BufferCache::write_inode(InodeNumber inode) {
   return answer;
 }
 
+void BufferCache::begin_flusher(DirtyLimits limits) {
+  has_flusher_ = true;
+  limits_ = limits;
+}
+
+void BufferCache::end_flusher() {
+  has_flusher_ = false;
+  host_.wake(&throttled_);
+}
+
+Answer<void> BufferCache::write_excess() {
+  while (dirty_count_ > limits_.background)
+    EXT3_TRY(write_oldest(kWriteBatch, Nanoseconds(std::numeric_limits<std::int64_t>::max())));
+  return {};
+}
+
 Answer<void> BufferCache::balance_dirty() {
+  if (has_flusher_) {
+    if (dirty_count_ > limits_.background) host_.wake(flush_channel());
+    while (has_flusher_ && dirty_count_ + writeback_count_ > limits_.most) {
+      ++throttled_;
+      host_.wait(&throttled_);
+      --throttled_;
+    }
+    return {};
+  }
   if (dirty_count_ <= capacity_ / kDirtyShare || balancing_) return {};
   balancing_ = true;
   auto answer =

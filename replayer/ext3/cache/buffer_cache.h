@@ -20,6 +20,13 @@
 
 namespace iotape::ext3 {
 
+// When writing back begins, and where those who dirty must wait for it; blocks, those on their way to the disk
+// included.
+struct DirtyLimits {
+  std::size_t background = 0;
+  std::size_t most = 0;
+};
+
 struct BufferCacheFigures {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -41,6 +48,7 @@ class BufferCache {
   [[nodiscard]] const BufferCacheFigures& figures() const { return figures_; }
   [[nodiscard]] std::size_t dirty_count() const { return dirty_count_; }
   [[nodiscard]] std::size_t cached_count() const { return cached_count_; }
+  [[nodiscard]] std::size_t writeback_count() const { return writeback_count_; }
 
   // The block with its contents. May wait. EIO when the device failed or the block is beyond its end.
   Answer<BufferReference> read(BlockNumber block, const BlockTag& tag);
@@ -51,7 +59,8 @@ class BufferCache {
   Answer<BufferReference> get_zeroed(BlockNumber block, const BlockTag& tag);
   // The block if it is in memory.
   BufferReference find(BlockNumber block);
-  // Reads those of count consecutive blocks that are not cached, in as few requests as it takes. May wait.
+  // Begins to read those of count consecutive blocks that are not cached, in as few requests as it takes; read() then
+  // gives each, and what is wrong with it. EIO when they are beyond the device's end. May wait.
   Answer<void> read_range(BlockNumber first, std::uint32_t count, const BlockTag& first_tag, IoReason reason);
 
   // Waits until no I/O is under way on the buffer.
@@ -63,14 +72,23 @@ class BufferCache {
   void forget(Buffer& buffer);
 
   // Writes these buffers in place, those that are still dirty; runs of neighbours in one request when they stand
-  // together in the list. May wait. REQUIRES: the caller holds references.
+  // together in the list. All are handed to the device before the first is waited for. May wait. REQUIRES: the caller
+  // holds references.
   Answer<void> write(std::span<Buffer* const> buffers, IoReason reason);
   // Writes every dirty buffer that was dirty when it was called, in block order. May wait.
   Answer<void> write_all();
   // Writes back buffers dirty since before the deadline. May wait.
   Answer<void> write_older(Nanoseconds dirty_before);
-  // Writes back when more than the limit is dirty. May wait; REQUIRES: the caller has no handle open.
+  // Where a flusher runs: tells it when too much is dirty, and waits for it when far too much is. Without one, writes
+  // back itself. May wait; REQUIRES: the caller has no handle open.
   Answer<void> balance_dirty();
+  // For the flusher alone: from here on to end_flusher(), balance_dirty leaves the writing to it.
+  void begin_flusher(DirtyLimits limits);
+  void end_flusher();
+  // Writes back down to the background limit. May wait.
+  Answer<void> write_excess();
+  // What balance_dirty wakes the flusher on.
+  [[nodiscard]] const void* flush_channel() const { return &limits_; }
   Answer<void> flush_device();
   // Forgets every clean, unused buffer (drop_caches).
   void drop_clean();
@@ -94,10 +112,13 @@ class BufferCache {
   void make_room();
   void grow_table();
   void add_slab();
-  void finish_io(Buffer& buffer);
-  Answer<void> read_run(std::span<Buffer* const> run, IoReason reason);
-  Answer<void> read_missing(std::span<Buffer* const> buffers, IoReason reason);
-  Answer<void> write_run(std::span<Buffer* const> run, IoReason reason);
+  class Run;
+  struct Pending;
+  void submit(std::span<Buffer* const> run, bool write, IoReason reason, Pending* pending);
+  void end_run(const Run& run, const Answer<void>& answer);
+  Answer<void> wait_for(Pending& pending);
+  Answer<void> read_block(Buffer& buffer);
+  void read_missing(std::span<Buffer* const> buffers, IoReason reason);
   Answer<void> write_oldest(std::size_t limit, Nanoseconds dirty_before);
 
   BlockDevice& device_;
@@ -107,7 +128,11 @@ class BufferCache {
   std::size_t capacity_;
   std::size_t cached_count_ = 0;
   std::size_t dirty_count_ = 0;
+  std::size_t writeback_count_ = 0;  // buffers on their way to the disk
   bool balancing_ = false;
+  bool has_flusher_ = false;
+  DirtyLimits limits_;
+  std::uint32_t throttled_ = 0;  // threads that wait in balance_dirty
   std::vector<Buffer*> table_;
   std::uint32_t table_shift_ = 32;
   Buffer* dirty_oldest_ = nullptr;

@@ -6,6 +6,11 @@
 
 namespace iotape::ext3 {
 
+void BlockDevice::submit(std::unique_ptr<IoRequest> request) {
+  request->ended(request->write ? write(request->offset, request->parts, request->reason)
+                                : read(request->offset, request->parts, request->reason));
+}
+
 Answer<void> BlockDevice::write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) {
   constexpr std::uint64_t kPiece = 1 << 20;
   std::vector<std::byte> zeros(std::min(bytes, kPiece));

@@ -1,13 +1,15 @@
 // How JbdJournal makes room in its log.
-#include <array>
 #include <cstring>
+#include <vector>
 
 #include "replayer/ext3/journal/jbd_journal.h"
 
 namespace iotape::ext3 {
 namespace {
 
-constexpr std::size_t kCheckpointBatch = 64;  // as JBD: what one sweep hands to the elevator
+// What one sweep hands over. JBD gathers 64 blocks at a time but does not wait for them before it gathers the next, so
+// that the elevator's own limit is what counts.
+constexpr std::size_t kCheckpointBatch = 1024;
 constexpr std::uint32_t kKeptAside = 32;
 
 }  // namespace
@@ -47,27 +49,25 @@ Answer<void> JbdJournal::checkpoint_oldest() {
 // Writes up to a batch in place, in the order in which the blocks were logged. A block that a newer transaction has
 // changed cannot be written before that one has committed.
 Answer<void> JbdJournal::checkpoint_batch(Transaction& transaction) {
-  std::array<Buffer*, kCheckpointBatch> batch{};
-  std::array<BufferReference, kCheckpointBatch> held;
-  std::size_t count = 0;
-  for (Buffer* buffer = transaction.checkpoint.first(); buffer != nullptr && count < kCheckpointBatch;) {
-    Buffer* const next = CheckpointList::next(*buffer);
+  std::vector<Buffer*> batch;
+  std::vector<BufferReference> held;
+  for (Buffer* buffer = transaction.checkpoint.first(); buffer != nullptr && batch.size() < kCheckpointBatch;
+       buffer = CheckpointList::next(*buffer)) {
     if (buffer->journal.transaction != nullptr && buffer->journal.dirty) {
-      if (count != 0) break;  // write what is gathered first
+      if (!batch.empty()) break;  // write what is gathered first
       const TransactionId id = buffer->journal.transaction->id;
       return commit(id);
     }
-    held[count] = BufferReference(buffer);
-    batch[count++] = buffer;
-    buffer = next;
+    held.emplace_back(buffer);
+    batch.push_back(buffer);
   }
-  figures_.checkpointed_blocks += count;
-  EXT3_TRY(cache_.write(std::span(batch).first(count), IoReason::kDemand));
-  for (std::size_t i = 0; i < count; ++i) {
-    Buffer& buffer = *batch[i];
-    cache_.wait_idle(buffer);
-    if (buffer.failed) return refuse(EIO);
-    if (buffer.journal.checkpoint == &transaction && !buffer.dirty && !buffer.journal.dirty) drop_checkpoint(buffer);
+  figures_.checkpointed_blocks += batch.size();
+  EXT3_TRY(cache_.write(batch, IoReason::kDemand));
+  for (Buffer* buffer : batch) {
+    cache_.wait_idle(*buffer);
+    if (buffer->failed) return refuse(EIO);
+    if (buffer->journal.checkpoint == &transaction && !buffer->dirty && !buffer->journal.dirty)
+      drop_checkpoint(*buffer);
   }
   return {};
 }

@@ -20,7 +20,8 @@ JbdJournal::JbdJournal(Host& host, BlockDevice& device, BufferCache& cache, Jour
       free_(file_.superblock.max_length - file_.superblock.first),
       next_id_(file_.superblock.sequence),
       tail_id_(file_.superblock.sequence),
-      committed_id_(file_.superblock.sequence - 1) {
+      committed_id_(file_.superblock.sequence - 1),
+      asked_id_(committed_id_) {
   cache_.set_release([this](Buffer& buffer) { return let_go(buffer); });
 }
 
@@ -35,6 +36,7 @@ Answer<bool> JbdJournal::admit(std::uint32_t credits) {
   if (running_ == nullptr) {
     running_ = std::make_unique<Transaction>(next_id_, host_.now() + commit_interval_);
     ++next_id_.value;
+    if (served_) host_.wake(&asked_id_);  // there is an interval to keep now
   }
   Transaction& transaction = *running_;
   if (transaction.state == TransactionState::kLocked) {
@@ -42,7 +44,11 @@ Answer<bool> JbdJournal::admit(std::uint32_t credits) {
     return false;
   }
   if (transaction.outstanding_credits + credits > max_transaction_) {
-    EXT3_TRY(commit(transaction.id));
+    if (!served_) EXT3_TRY(commit(transaction.id));
+    if (served_) {
+      ask_for_commit(transaction.id);
+      host_.wait(&transaction);
+    }
     return false;
   }
   if (space_left() < space_needed()) {
@@ -88,7 +94,10 @@ Answer<void> JbdJournal::restart(Handle& handle, std::uint32_t credits) {
   const TransactionId id = handle.transaction_->id;
   const bool synchronous = std::exchange(handle.synchronous_, false);
   EXT3_TRY(handle.stop());
-  EXT3_TRY(commit(id));
+  if (served_)
+    ask_for_commit(id);
+  else
+    EXT3_TRY(commit(id));
   EXT3_ASSIGN(handle, start(credits));
   handle.synchronous_ = synchronous;
   return {};
@@ -257,7 +266,10 @@ TransactionId JbdJournal::current() const { return running_ != nullptr ? running
 Answer<void> JbdJournal::commit(TransactionId id) {
   while (static_cast<std::int32_t>(id.value - committed_id_.value) > 0) {
     if (aborted_ != 0) return refuse(EIO);
-    if (committing_ != nullptr)
+    if (served_ && (committing_ != nullptr || running_ != nullptr)) {
+      ask_for_commit(id);
+      host_.wait(&committing_);
+    } else if (committing_ != nullptr)
       host_.wait(&committing_);
     else if (running_ != nullptr && running_->state == TransactionState::kLocked)
       host_.wait(running_.get());
@@ -278,6 +290,38 @@ Answer<bool> JbdJournal::commit_running() {
 Answer<void> JbdJournal::commit_if_due() {
   if (aborted_ != 0 || running_ == nullptr || running_->expires > host_.now()) return {};
   return commit(running_->id);
+}
+
+// ---- the journal's own thread ----
+
+void JbdJournal::ask_for_commit(TransactionId id) {
+  if (running_ == nullptr || running_->id != id) return;
+  asked_id_ = id;
+  host_.wake(&asked_id_);
+}
+
+bool JbdJournal::commit_is_wanted() const {
+  return aborted_ == 0 && running_ != nullptr && (asked_id_ == running_->id || running_->expires <= host_.now());
+}
+
+void JbdJournal::serve() {
+  served_ = true;
+  while (!service_ends_) {
+    if (commit_is_wanted())
+      (void)commit_transaction();  // what goes wrong aborts the journal, and those who wait are told
+    else if (running_ != nullptr && aborted_ == 0)
+      host_.wait_until(&asked_id_, running_->expires);
+    else
+      host_.wait(&asked_id_);
+  }
+  served_ = service_ends_ = false;
+  host_.wake(&committing_);
+  if (running_ != nullptr) host_.wake(running_.get());
+}
+
+void JbdJournal::end_service() {
+  service_ends_ = served_;
+  host_.wake(&asked_id_);
 }
 
 void JbdJournal::abort(int error_number) {

@@ -45,6 +45,8 @@ class JbdJournal final : public Journal {
   Answer<void> commit(TransactionId id) override;
   Answer<bool> commit_running() override;
   Answer<void> commit_if_due() override;
+  void serve() override;
+  void end_service() override;
   Answer<void> empty() override;
   void abort(int error_number) override;
   [[nodiscard]] int aborted() const override { return aborted_; }
@@ -61,6 +63,9 @@ class JbdJournal final : public Journal {
   void unfile(Buffer& buffer);
   Answer<void> take_from_committing(Buffer& buffer);
   bool let_go(Buffer& buffer);
+
+  void ask_for_commit(TransactionId id);
+  [[nodiscard]] bool commit_is_wanted() const;
 
   // jbd_commit.cc
   Answer<void> commit_transaction();
@@ -101,6 +106,9 @@ class JbdJournal final : public Journal {
   TransactionId next_id_;       // of the next transaction to begin
   TransactionId tail_id_;       // of the first one in the log
   TransactionId committed_id_;  // the last one on the disk
+  bool served_ = false;         // by a thread of the journal's own
+  bool service_ends_ = false;
+  TransactionId asked_id_;  // somebody waits for this one, or needs it closed; never one that has not begun
   std::unique_ptr<Transaction> running_;
   std::unique_ptr<Transaction> committing_;
   std::deque<std::unique_ptr<Transaction>> checkpoints_;  // oldest first

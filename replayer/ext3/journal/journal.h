@@ -117,6 +117,11 @@ class Journal {
   virtual Answer<bool> commit_running() = 0;
   // Commits the running transaction when its interval has passed. Called now and then by whoever has time.
   virtual Answer<void> commit_if_due() = 0;
+  // What a thread of the journal's own (kjournald) does: commits what is due and what is asked for, until
+  // end_service(). While it runs nobody else commits: who needs room goes on as soon as the full transaction is closed,
+  // rather than when it is on the disk. May wait. A journal that needs no such thread returns at once.
+  virtual void serve() {}
+  virtual void end_service() {}
   // Everything committed and in place; the log is empty afterwards.
   virtual Answer<void> empty() = 0;
   // After an I/O error in the journal: no more handles, nothing more is written.
