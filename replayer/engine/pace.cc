@@ -38,6 +38,17 @@ Result<PaceOptions> parse_pace(std::string_view text) {
   return options;
 }
 
+Nanoseconds Pace::thinking(Nanoseconds recorded_start, const Previous& previous) const {
+  if (options_.kind != PaceKind::kThink) return {};
+  std::int64_t think = 0;
+  if (__builtin_sub_overflow(recorded_start.value, previous.recorded_end.value, &think)) think = 0;
+  constexpr std::int64_t kMonth = std::int64_t{31} * 24 * 3600 * 1'000'000'000;
+  if (think > kMonth) think = 0;
+  Nanoseconds wait(std::max<std::int64_t>(think - previous.waited.value, 0));
+  if (options_.longest_gap) wait = std::min(wait, *options_.longest_gap);
+  return wait;
+}
+
 Nanoseconds Pace::due(Nanoseconds recorded_start, const Previous& previous) {
   const Nanoseconds offset = timeline_.offset(recorded_start);
   switch (options_.kind) {
@@ -46,13 +57,9 @@ Nanoseconds Pace::due(Nanoseconds recorded_start, const Previous& previous) {
     case PaceKind::kRecorded:
       return anchor_ + scaled(offset, options_.speed);
     case PaceKind::kThink: {
-      std::int64_t think = 0;
-      if (__builtin_sub_overflow(recorded_start.value, previous.recorded_end.value, &think)) think = 0;
-      constexpr std::int64_t kMonth = std::int64_t{31} * 24 * 3600 * 1'000'000'000;
-      if (think < 0 || think > kMonth) think = 0;
-      Nanoseconds wait(think);
-      if (options_.longest_gap) wait = std::min(wait, *options_.longest_gap);
-      return std::max(anchor_, previous.end + wait);
+      Previous as_waiting = previous;
+      as_waiting.waited = {};  // a real target's thread waits as long as the recorded one did
+      return std::max(anchor_, previous.end + thinking(recorded_start, as_waiting));
     }
   }
   return anchor_;

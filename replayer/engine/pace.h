@@ -33,6 +33,7 @@ class Pace {
   struct Previous {
     Nanoseconds recorded_end;
     Nanoseconds end;
+    Nanoseconds waited;  // since then, in calls that were not issued (on a pipe, say): no thinking either
   };
 
   // anchor: on the target's clock, what the trace's first moment corresponds to.
@@ -40,6 +41,8 @@ class Pace {
 
   // On the target's clock; never before the anchor. To be asked for every call, in the order of the trace.
   Nanoseconds due(Nanoseconds recorded_start, const Previous& previous);
+  // What the thread's program did between its previous call and this one; zero unless the pace is to think.
+  [[nodiscard]] Nanoseconds thinking(Nanoseconds recorded_start, const Previous& previous) const;
   [[nodiscard]] std::uint64_t implausible() const { return timeline_.implausible(); }
 
  private:

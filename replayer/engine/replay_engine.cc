@@ -53,7 +53,9 @@ class Engine {
         model_(header, std::move(names)),
         translator_(model_, roots_),
         pace_(options.pace, target.now()),
-        compares_(target.facts().answers) {
+        compares_(target.facts().answers),
+        spends_work_(target.facts().machine.has_value()),
+        recording_cost_(header.calibrated_cost) {
     report_.anchor = report_.end = target.now();
   }
 
@@ -294,16 +296,29 @@ class Engine {
     IOTAPE_ASSIGN(ReplayThread * thread, thread_of(call.thread));
     IOTAPE_TRY(settle_thread(thread->target));
     Translation translation = translator_.translate(call, targets, *thread);
-    const Nanoseconds due = pace_.due(call.start, {thread->last_end_recorded, thread->last_end});
+    const Pace::Previous previous{thread->last_end_recorded, thread->last_end, thread->skipped_wait};
+    const RecordedWork work{pace_.thinking(call.start, previous), work_inside(call)};
+    Nanoseconds due = pace_.due(call.start, previous);
+    if (!has_due_times()) due = report_.anchor;
     latest_recorded_ = std::max(latest_recorded_, call.start + call.duration);
     if (translation.skipped != SkipReason::kIssued) return skip(id, call, targets, translation, due, *thread);
-    return issue(id, call, targets, std::move(translation), due, *thread);
+    return issue(id, call, targets, std::move(translation), {due, work}, *thread);
+  }
+
+  // Otherwise a call is due when its turn comes; where thinking is the target's work, that says when.
+  [[nodiscard]] bool has_due_times() const {
+    return options_.pace.kind == PaceKind::kRecorded || (options_.pace.kind == PaceKind::kThink && !spends_work_);
+  }
+  [[nodiscard]] Nanoseconds work_inside(const Syscall& call) const {
+    const std::int64_t inside = call.duration.value - call.blocked.value - recording_cost_.value;
+    return Nanoseconds(std::max<std::int64_t>(inside, 0));
   }
 
   Result<void> skip(EventId id, Syscall& call, const CallTargets& targets, const Translation& translation,
                     Nanoseconds due, ReplayThread& thread) {
     model_.apply(call, targets);
     const ThreadKey key = call.thread;
+    if (call.blocked.value > 0) thread.skipped_wait += call.blocked;
     auto closes = translator_.settle(call, translation, targets, nullptr, thread);
     IOTAPE_TRY(close_handles(thread, std::move(closes)));
     if (call.number == kUnshareNumber && call.outcome.ok())
@@ -317,7 +332,7 @@ class Engine {
     ++report_.by_number[call.number].skipped;
     if (observer_ == nullptr) return {};
     call.start = target_.now();
-    call.replay = ReplayRecord{id, options_.pace.kind == PaceKind::kAsap ? call.start : due, call.outcome, reason};
+    call.replay = ReplayRecord{id, has_due_times() ? due : call.start, call.outcome, reason};
     call.duration = call.blocked = {};
     return observer_->call(call);
   }
@@ -330,14 +345,19 @@ class Engine {
     }
   }
 
-  Result<void> issue(EventId id, Syscall& call, const CallTargets& targets, Translation translation, Nanoseconds due,
-                     ReplayThread& thread) {
-    wait_until_near(due);
+  struct Moment {
+    Nanoseconds due;
+    RecordedWork work;
+  };
+  Result<void> issue(EventId id, Syscall& call, const CallTargets& targets, Translation translation,
+                     const Moment& moment, ReplayThread& thread) {
+    wait_until_near(moment.due);
     const TargetThread target_thread = thread.target;
     const bool waits = may_wait(call) && call.blocked.value > 0;
-    TargetCall out{target_thread, id.value, translation.number, std::move(translation.operation), due};
+    TargetCall out{target_thread, id.value,   translation.number, std::move(translation.operation),
+                   moment.due,    moment.work};
     thread.in_flight = true;
-    in_flight_[target_thread.value] = InFlight{std::move(call), id, std::move(translation), targets, due, {}};
+    in_flight_[target_thread.value] = InFlight{std::move(call), id, std::move(translation), targets, moment.due, {}};
     in_flight_[target_thread.value].thread = in_flight_[target_thread.value].call.thread;
     IOTAPE_TRY(target_.submit(std::move(out)));
     if (waits) return {};
@@ -378,7 +398,7 @@ class Engine {
     if (issued) count(flight, done, targets, thread);
     const EventId source = flight.source;
     // As fast as possible, a call is due when its turn comes.
-    const Nanoseconds due = options_.pace.kind == PaceKind::kAsap ? done.start : flight.due;
+    const Nanoseconds due = has_due_times() ? flight.due : done.start;
     IOTAPE_TRY(close_handles(thread, closes));
     if (!issued) return tell_skipped(source, call, done.skipped, due);
     return tell_issued(source, call, done, due);
@@ -391,12 +411,13 @@ class Engine {
     ++tally.issued;
     tally.latency->add(done.end - done.start);
     tally.recorded_time += call.duration;
-    if (options_.pace.kind != PaceKind::kAsap) report_.lateness->add(done.start - flight.due);
+    if (has_due_times()) report_.lateness->add(done.start - flight.due);
     report_.end = std::max(report_.end, done.end);
     report_.adjusted += done.adjusted ? 1 : 0;
     report_.interrupted_calls += done.interrupted ? 1 : 0;
     thread.last_end = done.end;
     thread.last_end_recorded = call.start + call.duration;
+    thread.skipped_wait = {};
     const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(done.outcome.value, 0));
     if (done.outcome.ok() && std::holds_alternative<Read>(call.operation)) report_.bytes_read += bytes;
     if (done.outcome.ok() && std::holds_alternative<Write>(call.operation)) report_.bytes_written += bytes;
@@ -437,6 +458,8 @@ class Engine {
   CallTranslator translator_;
   Pace pace_;
   bool compares_;
+  bool spends_work_;  // the target has a processor of its own
+  Nanoseconds recording_cost_;
   ReplayThreads threads_;
   std::map<ProcessId, bool> privileges_;
   std::map<std::uint32_t, InFlight> in_flight_;  // by target thread

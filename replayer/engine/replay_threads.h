@@ -50,6 +50,7 @@ struct ReplayThread {
   bool privileged = true;
   Nanoseconds last_end_recorded;  // when its last issued call (or its own start) ended in the trace ...
   Nanoseconds last_end;           // ... and in the replay
+  Nanoseconds skipped_wait;       // what its calls since then that were not issued waited in the trace
   bool in_flight = false;
 };
 

@@ -37,6 +37,20 @@ std::array<std::uint8_t, 16> make_trace_id(const TraceHeader& source, ClockKind 
   return id;
 }
 
+// Of a simulated machine nothing of this one is said.
+void describe_machine(TraceHeader& header, const TargetFacts& facts) {
+  if (facts.machine) {
+    header.cpus = facts.machine->cpus;
+    header.memory_bytes = facts.machine->memory;
+    header.anchor_wall_ns = header.anchor_time.value;  // the virtual clock counts from 1970
+    return;
+  }
+  header.cpus = static_cast<std::uint32_t>(::get_nprocs());
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) == 0) header.memory_bytes = std::uint64_t{machine.totalram} * machine.mem_unit;
+  header.kernel = kernel_version();
+}
+
 TraceHeader make_header(const TraceHeader& source, const Target& target, const ResultOptions& options,
                         bool has_requests) {
   const TargetFacts facts = target.facts();
@@ -53,10 +67,7 @@ TraceHeader make_header(const TraceHeader& source, const Target& target, const R
   header.has_syscalls = true;
   header.has_block = has_requests;
   header.cache = options.cold ? CacheCondition::kCold : CacheCondition::kAsFound;
-  header.cpus = static_cast<std::uint32_t>(::get_nprocs());
-  struct sysinfo machine {};
-  if (::sysinfo(&machine) == 0) header.memory_bytes = std::uint64_t{machine.totalram} * machine.mem_unit;
-  header.kernel = kernel_version();
+  describe_machine(header, facts);
   header.target = facts.description;
   header.source_id = source.trace_id;
   header.source_command = source.source_command;

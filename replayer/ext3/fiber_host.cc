@@ -80,7 +80,15 @@ void FiberHost::wait_until(const void* channel, Nanoseconds deadline) {
   suspend();
 }
 
-void FiberHost::sleep_until(Nanoseconds moment) { wait_until(nullptr, moment); }
+void FiberHost::sleep_until(Nanoseconds moment) {
+  const auto earlier = [&](const std::unique_ptr<Fiber>& fiber) {
+    return fiber->deadline && *fiber->deadline <= moment;
+  };
+  if (ready_.empty() && std::ranges::none_of(fibers_, earlier))
+    now_ = std::max(now_, moment);  // nobody else has anything to do until then
+  else
+    wait_until(nullptr, moment);
+}
 
 void FiberHost::yield() {
   if (current_ == nullptr) return;
@@ -114,18 +122,29 @@ void FiberHost::forget_ended() {
   std::erase_if(fibers_, [](const std::unique_ptr<Fiber>& fiber) { return fiber->ended && !fiber->ready; });
 }
 
+// One fiber runs until it gives way. False: nobody can.
+bool FiberHost::step() {
+  if (ready_.empty() && !advance_clock()) return false;
+  Fiber& fiber = *ready_.front();
+  ready_.pop_front();
+  fiber.ready = false;
+  current_ = &fiber;
+  fiber.self = std::move(fiber.self).resume();
+  current_ = nullptr;
+  if (fiber.ended) forget_ended();
+  return true;
+}
+
 bool FiberHost::run() {
   const auto working = [](const std::unique_ptr<Fiber>& fiber) { return !fiber->ended && !fiber->daemon; };
-  while (std::ranges::any_of(fibers_, working)) {
-    if (ready_.empty() && !advance_clock()) return false;
-    Fiber& fiber = *ready_.front();
-    ready_.pop_front();
-    fiber.ready = false;
-    current_ = &fiber;
-    fiber.self = std::move(fiber.self).resume();
-    current_ = nullptr;
-    if (fiber.ended) forget_ended();
-  }
+  while (std::ranges::any_of(fibers_, working))
+    if (!step()) return false;
+  return true;
+}
+
+bool FiberHost::run_until(const std::function<bool()>& done) {
+  while (!done())
+    if (!step()) return false;
   return true;
 }
 

@@ -26,6 +26,8 @@ class FiberHost final : public Host {
   void spawn_daemon(std::uint32_t thread, std::function<void()> body);
   // Runs until every fiber that is not a daemon has ended, or none of them can go on (a deadlock): false then.
   bool run();
+  // Runs until done() says so, looked at whenever a fiber gives way. False: none of them can go on before that.
+  bool run_until(const std::function<bool()>& done);
 
   // Only one fiber runs: the monitor is its own.
   void lock() override {}
@@ -47,6 +49,7 @@ class FiberHost final : public Host {
   void suspend();
   void make_ready(Fiber& fiber);
   [[nodiscard]] bool advance_clock();
+  bool step();
   void forget_ended();
 
   Nanoseconds now_;

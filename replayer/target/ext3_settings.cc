@@ -7,6 +7,8 @@
 #include <charconv>
 #include <limits>
 
+#include "analysis/disk/profile_parser.h"
+#include "format/base/units.h"
 #include "replayer/ext3/mount_words.h"
 
 namespace iotape {
@@ -102,12 +104,64 @@ Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
   return {};
 }
 
+// ---- the machine ----
+
+Result<double> factor(const TargetSpec& spec, std::string_view key) {
+  const std::string text = spec.value(key);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 10'000))
+    return failure(ErrorCode::kUsage, fmt::format("ext3: {}= takes a factor from 0 to 10000, not '{}'", key, text));
+  return value;
+}
+
+// Where a filesystem of that many sectors begins on the disk.
+Result<Sectors> place_on_disk(const TargetSpec& spec, const DiskProfile& disk, std::int64_t sectors) {
+  static constexpr std::array<std::pair<std::string_view, int>, 3> kPlaces{{{"outer", 0}, {"middle", 1}, {"inner", 2}}};
+  IOTAPE_ASSIGN(const int halves, choice(spec, "position", kPlaces));
+  if (disk.capacity() == 0) return Sectors(0);  // flash, as large as it takes
+  const std::int64_t left = disk.capacity() - sectors;
+  if (left < 0)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: size={} is more than disk={} holds, {}", spec.value("size"), disk.name,
+                               format_size(static_cast<std::uint64_t>(disk.capacity()) * 512)));
+  return Sectors(left / 2 * halves / 8 * 8);  // whole blocks of 4 KiB
+}
+
+Result<void> read_machine(const TargetSpec& spec, Ext3Settings& settings) {
+  if (spec.value("disk") == "none") {
+    for (const std::string_view key : {"cpu", "cpus", "position", "elevator"})
+      if (spec.given(key))
+        return failure(
+            ErrorCode::kUsage,
+            fmt::format("ext3: {}= is of the simulated machine; name its disk, such as disk=laptop-2002", key));
+    return {};
+  }
+  MachineSettings machine;
+  IOTAPE_ASSIGN(machine.disk, load_disk_profile(spec.value("disk")));
+  const auto elevator = machine::elevator_kind(spec.value("elevator"));
+  if (!elevator)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: elevator= takes {}, not '{}'", machine::kElevatorWords, spec.value("elevator")));
+  machine.elevator = *elevator;
+  IOTAPE_ASSIGN(machine.cpu, factor(spec, "cpu"));
+  IOTAPE_ASSIGN(const std::uint64_t cpus, number(spec, "cpus", 64));
+  if (cpus == 0) return failure(ErrorCode::kUsage, "ext3: cpus= takes a number from 1 to 64");
+  machine.cpus = static_cast<std::uint32_t>(cpus);
+  IOTAPE_ASSIGN(machine.position, place_on_disk(spec, machine.disk, static_cast<std::int64_t>(settings.bytes / 512)));
+  machine.memory = settings.mount.cache_bytes;
+  settings.mount.cache_bytes = memory_for_cache(machine.memory);
+  settings.machine = std::move(machine);
+  return {};
+}
+
 }  // namespace
 
 Result<Ext3Settings> read_ext3_settings(const TargetSpec& spec) {
   Ext3Settings settings;
   IOTAPE_TRY(read_make(spec, settings));
   IOTAPE_TRY(read_mount(spec, settings));
+  IOTAPE_TRY(read_machine(spec, settings));
   return settings;
 }
 

@@ -1,5 +1,6 @@
-// ext3: the built-in filesystem, on a disk in memory or on an image. Calls are carried out one at a time on the
-// engine's own thread; the block requests they cause are kept with their cause.
+// ext3: the built-in filesystem, on a disk in memory or on an image. Without disk=, calls are carried out one at a time
+// on the engine's own thread, and the block requests they cause are kept with their cause; with it, on the simulated
+// machine (machine_target.h).
 #pragma once
 
 #include <memory>

@@ -46,12 +46,19 @@ struct ThreadStart {
   std::string working_directory = "/";  // for a thread without a parent; a path inside the target
 };
 
+// What the recording knows of the processor's part in a call. A target that simulates a processor spends it.
+struct RecordedWork {
+  Nanoseconds before;  // the program's own, since its call before; zero when the pace is not to think
+  Nanoseconds inside;  // the kernel's, within the call: not what it waited, nor what recording it cost
+};
+
 struct TargetCall {
   TargetThread thread;
   std::uint64_t cookie = 0;  // comes back in the completion
   std::uint32_t number = 0;  // x86-64 system call number: which member of the operation's family
   Operation operation;
   Nanoseconds not_before;  // on now()'s clock; a time in the past means at once
+  RecordedWork work{};
 };
 
 struct Completion {
@@ -88,13 +95,20 @@ using PrepareProgress = std::function<void(std::uint64_t nodes_done)>;
 
 enum class Fill : std::uint8_t { kRandom, kZero };
 
+// A machine that exists only as a model.
+struct SimulatedMachineFacts {
+  std::uint32_t cpus = 1;
+  std::uint64_t memory = 0;  // bytes
+};
+
 struct TargetFacts {
   std::string description;         // the target fully resolved, e.g. kernel:ext4,size=8G,mkfs=...
   std::string filesystem;          // ext4, xfs, null, ...
   std::optional<DeviceId> device;  // whose block requests belong to the replay
   ClockKind clock = ClockKind::kBootTime;
-  bool answers = true;             // false: outcomes mean nothing (null:), compare none
-  bool makes_requests = false;     // take_requests gives the device's block requests: no recorder is needed
+  bool answers = true;          // false: outcomes mean nothing (null:), compare none
+  bool makes_requests = false;  // take_requests gives the device's block requests: no recorder is needed
+  std::optional<SimulatedMachineFacts> machine{};  // calls' RecordedWork is spent; results say nothing of this host
   std::vector<std::string> notes;  // what a reader of the figures must know, one sentence each without a period
 };
 

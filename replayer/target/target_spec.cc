@@ -42,11 +42,16 @@ constexpr std::array kExt3Keys{
     TargetKey{"seed", "1", "of everything that is drawn at random"},
     TargetKey{"alloc", "orlov", "orlov|classic|leaf: where new inodes go"},
     TargetKey{"reserve", "on", "on|off: reservation windows for file data"},
-    TargetKey{"memory", "256M", "size of the cache"},
+    TargetKey{"memory", "256M", "size of the cache; with disk=, of the machine's memory"},
     TargetKey{"commit", "5s", "the journal's commit interval"},
     TargetKey{"atime", "relatime", "on|off|relatime: when reading is written down"},
     TargetKey{"readahead", "128K", "the largest window of sequential reading"},
     TargetKey{"barrier", "on", "on|off: flush the disk around each commit"},
+    TargetKey{"disk", "none", "none, a disk profile's name or file: the machine is simulated, in virtual time"},
+    TargetKey{"elevator", "clook", "clook|noop|deadline: which request goes to the disk next"},
+    TargetKey{"position", "outer", "outer|middle|inner: where on the disk the filesystem lies"},
+    TargetKey{"cpu", "1", "how many times as long its processor takes as the recorded one; 0: no time"},
+    TargetKey{"cpus", "1", "how many processors it has"},
 };
 constexpr std::array kKinds{
     TargetKind{"dir", "a directory", "a directory of any mounted filesystem", kDirectoryKeys, false},

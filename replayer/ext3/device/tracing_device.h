@@ -2,22 +2,13 @@
 // a recorder of the block layer would have.
 #pragma once
 
-#include <functional>
 #include <mutex>
 #include <vector>
 
 #include "format/event.h"
-#include "replayer/ext3/device/block_device.h"
+#include "replayer/ext3/device/request_parts.h"
 
 namespace iotape::ext3 {
-
-// What the device cannot know of itself.
-struct RequestContext {
-  std::function<Nanoseconds()> now;
-  // Who submits: the traced thread whose call is under way, and when that call began; nullopt for a daemon's.
-  std::function<std::pair<ThreadKey, std::optional<Nanoseconds>>()> submitter;
-  std::function<std::uint32_t(InodeNumber)> generation;  // 0 when it is not known
-};
 
 class TracingDevice final : public BlockDevice {
  public:
@@ -37,7 +28,6 @@ class TracingDevice final : public BlockDevice {
 
  private:
   BlockRequest begin(BlockOperation operation, std::uint64_t offset, std::span<const IoPart> parts, IoReason reason);
-  void add_parts(BlockRequest& request, std::span<const IoPart> parts);
   Answer<void> finish(BlockRequest request, Answer<void> answer);
 
   BlockDevice& below_;

@@ -320,7 +320,7 @@ void JbdJournal::serve() {
 }
 
 void JbdJournal::end_service() {
-  service_ends_ = served_;
+  service_ends_ = true;
   host_.wake(&asked_id_);
 }
 

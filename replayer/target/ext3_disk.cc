@@ -1,0 +1,42 @@
+#include "replayer/target/ext3_disk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "replayer/ext3/device/file_device.h"
+#include "replayer/ext3/device/memory_device.h"
+
+namespace iotape {
+namespace {
+
+Result<Ext3Disk> open_bytes(const TargetSpec& spec, const Ext3Settings& settings) {
+  Ext3Disk disk;
+  if (spec.place.empty()) {
+    disk.device = std::make_unique<ext3::MemoryDevice>(settings.bytes);
+    return disk;
+  }
+  struct stat status {};
+  disk.fresh = ::stat(spec.place.c_str(), &status) != 0 && errno == ENOENT;
+  if (disk.fresh) {
+    const FileDescriptor image(::open(spec.place.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!image || ::ftruncate(image.get(), static_cast<off_t>(settings.bytes)) != 0)
+      return system_failure(fmt::format("making {}", spec.place), errno);
+  }
+  IOTAPE_ASSIGN(ext3::FileDevice device, ext3::FileDevice::open(spec.place, ext3::FileDeviceMode::kReadWrite));
+  disk.device = std::make_unique<ext3::FileDevice>(std::move(device));
+  return disk;
+}
+
+}  // namespace
+
+Result<Ext3Disk> open_ext3_disk(const TargetSpec& spec, Ext3Settings& settings, std::int64_t made_at) {
+  IOTAPE_ASSIGN(Ext3Disk disk, open_bytes(spec, settings));
+  if (!disk.fresh) return disk;
+  settings.make.now = made_at;
+  IOTAPE_ASSIGN([[maybe_unused]] const ext3::MadeFilesystem made, ext3::make_filesystem(*disk.device, settings.make));
+  return disk;
+}
+
+}  // namespace iotape
