@@ -119,6 +119,7 @@ class Engine {
                                    ThreadKey key) {
     ThreadStart start;
     start.thread = thread.target;
+    start.recorded = key;
     start.privileged = thread.privileged;
     if (parent != nullptr) {
       start.parent = parent->target;

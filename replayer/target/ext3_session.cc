@@ -63,6 +63,7 @@ Result<void> Ext3Session::sync() { return told("the final sync", ext3::sync_volu
 Result<void> Ext3Session::tend() { return told("writing back", ext3::tend_volume(*volume_)); }
 
 Result<void> Ext3Session::start_thread(const ThreadStart& start) {
+  recorded_[host_thread(start.thread)] = start.recorded;
   ext3::CallThread thread;
   thread.credentials.privileged = start.privileged;
   if (!start.privileged) thread.credentials.user = thread.credentials.group = 65534;
@@ -98,6 +99,12 @@ Result<void> Ext3Session::carry_out(const TargetCall& call, Completion& completi
   if (answer.opened.known()) completion.opened = answer.opened;
   completion.directory_names = std::move(answer.directory_names);
   return {};
+}
+
+ThreadKey Ext3Session::recorded(std::uint32_t host_thread) const {
+  const auto known = recorded_.find(host_thread);
+  if (known != recorded_.end()) return known->second;
+  return {ProcessId(static_cast<std::int32_t>(host_thread)), ThreadId(static_cast<std::int32_t>(host_thread))};
 }
 
 std::uint64_t Ext3Session::space_used() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "format/event_sink.h"
 #include "replayer/ext3/calls/call_issuer.h"
@@ -57,6 +58,11 @@ class Ext3Session {
   // Fills in what came of it; the times are the caller's.
   Result<void> carry_out(const TargetCall& call, Completion& completion);
 
+  // What Host::thread() says while a traced thread's call is carried out, and who it was in the recording; numbers that
+  // are nobody's are their own key.
+  static std::uint32_t host_thread(TargetThread thread) { return thread.value + 1; }
+  [[nodiscard]] ThreadKey recorded(std::uint32_t host_thread) const;
+
   [[nodiscard]] std::uint64_t space_used() const;
   [[nodiscard]] MountInfo mount_info() const;
   [[nodiscard]] std::uint32_t generation_of(ext3::InodeNumber inode) const;
@@ -75,6 +81,7 @@ class Ext3Session {
   std::unique_ptr<ext3::Volume> volume_;
   ext3::InodeReference root_;
   std::map<std::uint32_t, ext3::CallThread> threads_;
+  std::unordered_map<std::uint32_t, ThreadKey> recorded_;  // ended threads, too: what they dirtied is written later
 };
 
 }  // namespace iotape

@@ -61,7 +61,9 @@ class Ext3Target final : public Target {
   }
 
   Result<void> start_thread(const ThreadStart& start) override { return session_.start_thread(start); }
-  [[nodiscard]] std::optional<ThreadKey> system_thread(TargetThread thread) const override { return key_of(thread); }
+  [[nodiscard]] std::optional<ThreadKey> system_thread(TargetThread thread) const override {
+    return session_.recorded(Ext3Session::host_thread(thread));
+  }
   Result<void> end_thread(TargetThread thread) override {
     session_.end_thread(thread);
     return {};
@@ -87,13 +89,10 @@ class Ext3Target final : public Target {
   }
 
  private:
-  static ThreadKey key_of(TargetThread thread) {
-    const auto number = static_cast<std::int32_t>(thread.value) + 1;
-    return {ProcessId(number), ThreadId(number)};
-  }
   ext3::RequestContext request_context() {
     return {[] { return host_now(); }, [this] { return std::pair(submitter_, call_start_); },
-            [this](ext3::InodeNumber inode) { return session_.generation_of(inode); }};
+            [this](ext3::InodeNumber inode) { return session_.generation_of(inode); },
+            [this](std::uint32_t thread) { return session_.recorded(thread); }};
   }
 
   TargetSpec spec_;
@@ -116,8 +115,8 @@ Result<Completion> Ext3Target::next_completion() {
   pending_.pop_back();
   Completion completion;
   completion.start = wait_until(call.not_before);
-  submitter_ = key_of(call.thread);
-  host_.become(call.thread.value + 1);
+  host_.become(Ext3Session::host_thread(call.thread));
+  submitter_ = session_.recorded(host_.thread());
   call_start_ = completion.start;
   IOTAPE_TRY(session_.carry_out(call, completion));
   completion.end = host_now();

@@ -72,7 +72,7 @@ class MachineTarget final : public Target {
 
   Result<void> start_thread(const ThreadStart& start) override;
   [[nodiscard]] std::optional<ThreadKey> system_thread(TargetThread thread) const override {
-    return key_of(thread.value + 1);
+    return session_.recorded(Ext3Session::host_thread(thread));
   }
   Result<void> end_thread(TargetThread thread) override;
   Result<void> submit(TargetCall call) override;
@@ -107,11 +107,12 @@ class MachineTarget final : public Target {
   }
   ext3::RequestContext request_context() {
     return {[this] { return host_.now(); }, [this] { return submitter(); },
-            [this](ext3::InodeNumber inode) { return session_.generation_of(inode); }};
+            [this](ext3::InodeNumber inode) { return session_.generation_of(inode); },
+            [this](std::uint32_t thread) { return session_.recorded(thread); }};
   }
   [[nodiscard]] std::pair<ThreadKey, std::optional<Nanoseconds>> submitter() const {
     const auto worker = workers_.find(host_.thread());
-    return {key_of(host_.thread()), worker == workers_.end() ? std::nullopt : worker->second->call_start};
+    return {session_.recorded(host_.thread()), worker == workers_.end() ? std::nullopt : worker->second->call_start};
   }
   [[nodiscard]] Nanoseconds scaled(Nanoseconds work) const {
     return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(work.value) * settings_.machine->cpu));
@@ -205,14 +206,15 @@ Result<void> MachineTarget::stand_still() {
 Result<void> MachineTarget::start_thread(const ThreadStart& start) {
   start_machine();
   IOTAPE_TRY(session_.start_thread(start));
-  auto& worker = workers_[start.thread.value + 1];
+  const std::uint32_t thread = Ext3Session::host_thread(start.thread);
+  auto& worker = workers_[thread];
   worker = std::make_unique<Worker>();
-  host_.spawn_daemon(start.thread.value + 1, [this, raw = worker.get()] { work(*raw); });
+  host_.spawn_daemon(thread, [this, raw = worker.get()] { work(*raw); });
   return {};
 }
 
 Result<void> MachineTarget::end_thread(TargetThread thread) {
-  const auto found = workers_.find(thread.value + 1);
+  const auto found = workers_.find(Ext3Session::host_thread(thread));
   if (found == workers_.end()) return {};
   Worker& worker = *found->second;
   worker.ends = true;
@@ -248,7 +250,7 @@ void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
 }
 
 Result<void> MachineTarget::submit(TargetCall call) {
-  const auto found = workers_.find(call.thread.value + 1);
+  const auto found = workers_.find(Ext3Session::host_thread(call.thread));
   if (found == workers_.end()) return failure(ErrorCode::kIo, "ext3: a call of a thread that was never started");
   found->second->call = std::move(call);
   host_.wake(found->second.get());

@@ -37,6 +37,7 @@ using TargetThread = StrongId<struct TargetThreadTag, std::uint32_t>;
 // A thread of the replayed workload. What it shares with its parent follows the recorded clone flags exactly.
 struct ThreadStart {
   TargetThread thread;
+  ThreadKey recorded;                  // who it was: a target that makes its own requests says by it whose they are
   std::optional<TargetThread> parent;  // absent for the first thread of a process met while it already ran
   bool share_descriptors = false;      // CLONE_FILES: else a copy of the parent's table, or an empty one
   bool share_filesystem = false;       // CLONE_FS: cwd, root, umask
@@ -133,7 +134,7 @@ class Target {
 
   // REQUIRES: the parent, when there is one, is started and has no call in flight.
   virtual Result<void> start_thread(const ThreadStart& start) = 0;
-  // The process and thread of this machine that carries out a thread's calls, for attribution of block requests.
+  // The process and thread that carries out a thread's calls, as the target's block requests name it.
   [[nodiscard]] virtual std::optional<ThreadKey> system_thread(TargetThread) const { return std::nullopt; }
   // REQUIRES: the thread has no call in flight.
   virtual Result<void> end_thread(TargetThread thread) = 0;

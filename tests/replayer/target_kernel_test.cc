@@ -150,7 +150,7 @@ TEST(KernelTargets, AFailedMakeLeavesNothingAndSaysWhy) {
   Driver bad_mount(spec("ext4", ",mount=data=nonsense"));
   ASSERT_TRUE(bad_mount);
   const DeviceId device = *bad_mount.target().facts().device;
-  const auto started = bad_mount.target().start_thread({TargetThread(1), std::nullopt});
+  const auto started = bad_mount.target().start_thread({TargetThread(1), {}, std::nullopt});
   ASSERT_FALSE(started.has_value());
   EXPECT_THAT(started.error().message, HasSubstr("mounting"));
   bad_mount = Driver("null:");

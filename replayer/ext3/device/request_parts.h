@@ -17,6 +17,8 @@ struct RequestContext {
   // Who submits: the traced thread whose call is under way, and when that call began; nullopt for a daemon's.
   std::function<std::pair<ThreadKey, std::optional<Nanoseconds>>()> submitter;
   std::function<std::uint32_t(InodeNumber)> generation;  // 0 when it is not known
+  // Whose Host::thread() number that is; left out, the number itself.
+  std::function<ThreadKey(std::uint32_t)> dirtier{};
 };
 
 // Where a stretch of parts came from.
