@@ -39,6 +39,10 @@ std::vector<double> RunGroup::values(std::string_view metric) const {
   return all;
 }
 
+bool RunGroup::simulated() const {
+  return !runs.empty() && std::ranges::all_of(runs, [](const RunFigures& run) { return run.condition.simulated; });
+}
+
 std::optional<Cell> Comparison::cell(std::size_t group, std::string_view metric) const {
   const auto values = groups[group].values(metric);
   if (values.empty()) return std::nullopt;
@@ -58,8 +62,9 @@ std::optional<Difference> Comparison::difference(std::size_t group, std::string_
   const double reference = median_of(first);
   if (reference != 0) difference.change = change_against(median_of(other), reference);
   if (reference == 0 && median_of(other) == 0) difference.change = 0;
+  difference.exact = groups.front().simulated() && groups[group].simulated();
   difference.p = difference_probability(other, first);
-  difference.shown = difference.p && *difference.p < kSignificance;
+  difference.shown = difference.exact ? difference.change != 0.0 : difference.p && *difference.p < kSignificance;
   return difference;
 }
 
@@ -74,13 +79,17 @@ std::string Comparison::conclusion() const {
   std::vector<std::string> shown;
   std::vector<std::string> open;
   std::vector<std::string> single;
+  std::vector<std::string> exact;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (i == best) continue;
     const auto ours = groups[best].values(metric);
     const auto theirs = groups[i].values(metric);
     const auto p = difference_probability(ours, theirs);
     const std::string& label = groups[i].label;
-    if (!p)
+    if (groups[best].simulated() && groups[i].simulated())
+      exact.push_back(
+          fmt::format("{} ({})", label, percent_change(change_against(median_of(theirs), median_of(ours)))));
+    else if (!p)
       single.push_back(label);
     else if (*p < kSignificance)
       shown.push_back(fmt::format("{} (p={:.3f})", label, *p));
@@ -90,6 +99,7 @@ std::string Comparison::conclusion() const {
       open.push_back(fmt::format("{} (p={:.2f})", label, *p));
   }
   std::string text = fmt::format("{} has the {} by median", groups[best].label, what);
+  if (!exact.empty()) text += fmt::format(", against {}, simulated and so the same every time", fmt::join(exact, ", "));
   if (!shown.empty()) text += fmt::format(", a difference shown against {}", fmt::join(shown, ", "));
   if (!open.empty()) text += fmt::format("; no difference shown against {}", fmt::join(open, ", "));
   if (!single.empty())
@@ -196,6 +206,7 @@ std::string cell_text(const Metric& metric, const std::optional<Cell>& cell) {
 std::string difference_text(const std::optional<Difference>& difference) {
   if (!difference) return "-";
   const std::string change = difference->change ? percent_change(*difference->change) : "new";
+  if (difference->exact) return difference->change == 0.0 ? "=" : change;
   if (!difference->p) return difference->change == 0.0 ? "=" : change + " n=1";
   return difference->shown ? fmt::format("{} p={:.3f}", change, *difference->p)
                            : fmt::format("~ p={:.2f}", *difference->p);
@@ -236,10 +247,11 @@ std::string comparison_text(const Comparison& comparison, const Terminal& termin
   if (comparison.groups.size() == 1) text = block_text(comparison, {0}, terminal.width, terminal.ascii);
   for (std::size_t i = 1; i < comparison.groups.size(); ++i)
     text += (i > 1 ? "\n" : "") + block_text(comparison, {0, i}, terminal.width, terminal.ascii);
-  text += wrapped(
-      "median and half the range of each group; ~ means no difference shown (p >= 0.05, Mann-Whitney); "
-      "n=1 means one run, which shows nothing about chance",
-      terminal.width);
+  const bool exact = std::ranges::all_of(comparison.groups, &RunGroup::simulated);
+  text += wrapped(exact ? "simulated in virtual time: each run repeats exactly, so no difference is chance"
+                        : "median and half the range of each group; ~ means no difference shown (p >= 0.05, "
+                          "Mann-Whitney); n=1 means one run, which shows nothing about chance",
+                  terminal.width);
   text += "\n" + wrapped(printable(comparison.conclusion()) + ".", terminal.width);
   for (const std::string& note : comparison.notes()) text += wrapped(printable(note), terminal.width);
   for (const std::string& warning : comparison.warnings())

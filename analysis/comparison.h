@@ -16,6 +16,8 @@ struct RunGroup {
   std::vector<RunFigures> runs;
 
   [[nodiscard]] std::vector<double> values(std::string_view metric) const;
+  // All in virtual time: each repeats exactly, and one says as much as many.
+  [[nodiscard]] bool simulated() const;
 };
 
 struct Cell {
@@ -32,7 +34,8 @@ struct Difference {
   std::optional<double> p;       // absent with one run on either side
   std::size_t n = 0;             // runs of this group, and ...
   std::size_t m = 0;             // ... of the first
-  bool shown = false;            // p < 0.05
+  bool shown = false;            // p < 0.05, or both sides are simulated and differ
+  bool exact = false;            // both sides are simulated: there is no chance in it
 };
 
 // "seeks>+2%" (the median against the first group's) or "errors>0" (every group's median).

@@ -14,7 +14,8 @@ Json run_json(const RunGroup& group, const RunFigures& run) {
             {"interrupted", run.condition.interrupted},
             {"lost", run.condition.lost},
             {"damaged", run.condition.damaged},
-            {"latencies_serialised", run.condition.serialised}};
+            {"latencies_serialised", run.condition.serialised},
+            {"simulated", run.condition.simulated}};
   Json figures = Json::object();
   for (const Metric& metric : all_metrics())
     if (const auto value = run.value(metric.name)) figures[std::string(metric.name)] = *value;
@@ -37,7 +38,8 @@ Json difference_json(const Comparison& comparison, const Difference& difference)
             {"against", comparison.groups.front().label},
             {"n", difference.n},
             {"m", difference.m},
-            {"shown", difference.shown}};
+            {"shown", difference.shown},
+            {"exact", difference.exact}};
   if (difference.change) json["change"] = *difference.change;
   if (difference.p) json["p"] = *difference.p;
   return json;

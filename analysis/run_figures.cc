@@ -212,6 +212,7 @@ void read_condition(const Json& entry, RunFigures& figures) {
   figures.condition.lost = count_of(entry, "lost");
   figures.condition.damaged = count_of(entry, "damaged");
   figures.condition.serialised = flag_of(entry, "latencies_serialised");
+  figures.condition.simulated = flag_of(entry, "simulated");
 }
 
 Result<std::vector<RunFigures>> figures_of_document(const std::string& path) {

@@ -43,6 +43,7 @@ void TraceCondition::add(const Marker& marker) {
 }
 
 void TraceCondition::finish(const TraceHeader& header, const ReadReport& report) {
+  simulated = header.clock == ClockKind::kVirtual;
   interrupted = report.interrupted;
   damaged = report.damage_count;
   lost = std::max(lost, report.lost);

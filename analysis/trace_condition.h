@@ -20,6 +20,7 @@ struct TraceCondition {
   std::uint64_t not_captured = 0;
   std::vector<MissingHook> missing_hooks;
   bool replay = false;      // a replay's trace: processes are the recorded ones, requests this machine's
+  bool simulated = false;   // in virtual time: the same again gives the same
   bool serialised = false;  // a strict replay of several processes: latencies are not those of a parallel run
   std::vector<std::string> unmatched;  // words of the selection that nothing agreed with
   static constexpr std::size_t kMaximumLossEvents = 1000;

@@ -8,8 +8,10 @@ usage() {
 usage: traces/demo.sh [--files N] [--no-record] [--no-build]
 
 Sets up and builds iotape, shows a picture made from a recording that comes with
-it (no privileges needed), then records a real untar and a real rm -rf on ext3,
-replays them on ext3, ext4, xfs and btrfs, and compares by seek distance.
+it, and replays the shipped untar and rm -rf on the built-in ext3 with and without
+the Orlov allocator, on a simulated laptop of 2002 (no privileges needed for any of
+that). Then it records a real untar and a real rm -rf on ext3, replays them on ext3,
+ext4, xfs and btrfs, and compares by seek distance.
 
 Recording and making filesystems need root: as another user that one step asks
 through sudo. Where it is not possible the demo says why and ends without it.
@@ -81,6 +83,32 @@ show_shipped_trace() {
   show "$iotape" plot -q traces/rm.iotape --force -o "$out/shipped-rm-heads.svg"
   show "$iotape" plot -q traces/rm.iotape --force -o "$out/shipped-rm-heads.txt"
   cat "$out/shipped-rm-heads.txt"
+}
+
+# The question of 2002 on the machine of 2002: the same calls, one allocator or the other. Virtual time, so seconds here.
+simulate_2002() {
+  say 'ext3 with and without the Orlov allocator, on a simulated laptop of 2002 (virtual time, no privileges)'
+  local workload allocator cold groups
+  for workload in untar rm; do
+    if [ ! -r "traces/$workload.iotape" ]; then
+      echo "traces/$workload.iotape is missing from this copy; as root, traces/make_samples.sh $workload makes it again"
+      continue
+    fi
+    cold=()
+    [ "$workload" = untar ] || cold=(--cold)
+    groups=()
+    for allocator in orlov classic; do
+      show_replay "$iotape" replay -q "traces/$workload.iotape" \
+        "ext3:,size=13G,alloc=$allocator,disk=laptop-2002,memory=192M" "${cold[@]}" \
+        --force -o "$out/2002-$workload-$allocator.iotape"
+      groups+=("$allocator:" "$out/2002-$workload-$allocator.iotape")
+    done
+    show "$iotape" compare -q "${groups[@]}" >"$out/2002-$workload-compare.txt"
+    grep -E '^\$|^metric|^(wall_time|requests|seek|mean_d|median_d|sequ|backw)|^$' "$out/2002-$workload-compare.txt" | cat -s
+    sed -n "/^simulated in virtual/,\$p" "$out/2002-$workload-compare.txt"
+    show "$iotape" plot -q "$out/2002-$workload-orlov.iotape" "$out/2002-$workload-classic.iotape" --what heads --force \
+      -o "$out/2002-$workload-heads.svg"
+  done
 }
 
 why_no_recording() {
@@ -204,6 +232,7 @@ fi
 mkdir -p "$out"
 [ "$build" = no ] || build
 show_shipped_trace
+simulate_2002
 why_not=$(why_no_recording)
 if [ -n "$why_not" ]; then
   say "no recording here: $why_not"

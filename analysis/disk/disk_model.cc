@@ -284,6 +284,16 @@ void DiskModel::destage(DiskState& state, std::int64_t begin) const {
 
 // ---- the arm ----
 
+std::int64_t DiskModel::positioning(const DiskState& state, Nanoseconds time, Sectors start) const {
+  if (profile_.kind == DiskKind::kFlash) return 0;
+  const SectorPlace place = profile_.geometry.locate(std::max<std::int64_t>(start.value, 0) % profile_.capacity());
+  const std::int64_t distance =
+      place.cylinder > state.cylinder ? place.cylinder - state.cylinder : state.cylinder - place.cylinder;
+  const std::int64_t to_head = place.head == state.head ? 0 : profile_.head_switch;
+  const std::int64_t seek = distance > 0 ? std::max(to_head, profile_.seek.time(distance)) : to_head;
+  return seek + profile_.geometry.rotation(place.position, std::min(time.value, kLatest) + seek);
+}
+
 MechanicalCost DiskModel::move(DiskState& state, std::int64_t begin, std::int64_t start, std::int64_t length,
                                bool write) const {
   const SectorRun run = profile_.geometry.run(start, length);

@@ -103,6 +103,9 @@ class DiskModel {
   [[nodiscard]] const DiskProfile& profile() const { return profile_; }
   // Answers the request and moves the state on.
   RequestCost serve(DiskState& state, const DiskRequest& request) const;
+  // How long after `time` the platter would be ready at a sector, in seek and rotation, with the arm as it stands: what
+  // a disk that holds several commands chooses by. 0 for flash.
+  [[nodiscard]] std::int64_t positioning(const DiskState& state, Nanoseconds time, Sectors start) const;
 
  private:
   void flash(const DiskRequest& request, std::int64_t length, RequestCost& cost) const;

@@ -18,6 +18,10 @@ struct DiskProfile {
   std::vector<std::string> sources;  // where its numbers come from
   DiskKind kind = DiskKind::kDisk;
 
+  // How it is driven
+  std::int64_t queue_depth = 1;        // commands it holds and orders itself
+  std::int64_t largest_request = 256;  // sectors of one command, as its adapter takes them
+
   // kDisk
   DiskGeometry geometry;
   SeekCurve seek;

@@ -189,6 +189,14 @@ constexpr std::array kKeys{
     Key{"heads", For::kDisk, 1, 1, false,
         [](Draft& d, const Words& w) { return set_whole(d.geometry.heads, w, 1, 256); }},
     Key{"zone", For::kDisk, 2, 4, true, add_zone},
+    Key{"queue_depth", For::kDisk, 1, 1, false,
+        [](Draft& d, const Words& w) { return set_whole(d.profile.queue_depth, w, 1, 256); }},
+    Key{"largest_request", For::kBoth, 1, 1, false,
+        [](Draft& d, const Words& w) -> Result<void> {
+          IOTAPE_TRY(set_sectors(d.profile.largest_request, w, 64.0 * (1U << 20U)));
+          if (d.profile.largest_request < 8) return wrong("a request holds at least 4K");
+          return {};
+        }},
     Key{"zones", For::kDisk, 4, 4, true, add_zones},
     Key{"capacity", For::kBoth, 1, 1, false,
         [](Draft& d, const Words& w) { return set_sectors(d.capacity.emplace(), w, 9e18); }},

@@ -1,7 +1,9 @@
 #include "replayer/machine/simulated_device.h"
 
+#include <algorithm>
 #include <span>
 #include <tuple>
+#include <utility>
 
 namespace iotape::machine {
 namespace {
@@ -39,7 +41,7 @@ SimulatedDevice::SimulatedDevice(ext3::BlockDevice& below, ext3::FiberHost& host
       context_(std::move(context)),
       model_(options_.disk),
       epoch_(host.now()),
-      queue_(options_.elevator, options_.largest),
+      queue_(options_.elevator, options_.disk.largest_request),
       head_(options_.position.value) {}
 
 SimulatedDevice::~SimulatedDevice() = default;
@@ -138,9 +140,11 @@ void SimulatedDevice::run_disk() {
   while (true) {
     if (!flushes_.empty()) {
       serve_flush();
-    } else if (const auto request = queue_.next(head_, host_.now())) {
-      if (waiting_for_room_ != 0) host_.wake(&waiting_for_room_);
-      serve(*request);
+      continue;
+    }
+    fill_disk();
+    if (!held_.empty()) {
+      serve(choose());
     } else if (ends_ && waiting_for_room_ == 0) {
       break;
     } else {
@@ -155,16 +159,40 @@ void SimulatedDevice::end_disk() {
   host_.wake(&queue_);
 }
 
-void SimulatedDevice::serve(const QueuedRequest& request) {
-  const Nanoseconds issue = host_.now();
+void SimulatedDevice::fill_disk() {
+  while (std::cmp_less(held_.size(), model_.profile().queue_depth)) {
+    auto request = queue_.next(head_, host_.now());
+    if (!request) return;
+    head_ = request->end();
+    held_.push_back({std::move(request), host_.now()});
+    if (waiting_for_room_ != 0) host_.wake(&waiting_for_room_);
+  }
+}
+
+// The one the platter is ready for soonest; one that has waited too long goes before.
+SimulatedDevice::Held SimulatedDevice::choose() {
+  constexpr Nanoseconds kLongestWait{500'000'000};
+  std::size_t best = 0;
+  if (held_.size() > 1 && held_.front().issue + kLongestWait > host_.now()) {
+    const auto reach = [&](const Held& held) {
+      return model_.positioning(state_, host_.now() - epoch_, Sectors(held.request->start));
+    };
+    best = static_cast<std::size_t>(std::ranges::min_element(held_, {}, reach) - held_.begin());
+  }
+  Held chosen = std::move(held_[best]);
+  held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(best));
+  return chosen;
+}
+
+void SimulatedDevice::serve(const Held& held) {
+  const QueuedRequest& request = *held.request;
   DiskRequest command;
-  command.time = issue - epoch_;
+  command.time = host_.now() - epoch_;
   command.start = Sectors(request.start);
   command.length = Sectors(request.length);
   command.action = request.write ? DiskAction::kWrite : DiskAction::kRead;
-  head_ = request.end();
   spend(command);
-  remember(request, issue);
+  remember(request, held.issue);
   for (const QueuedPiece& piece : request.pieces) end(*piece.io);
 }
 

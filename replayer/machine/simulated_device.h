@@ -25,7 +25,6 @@ struct SimulatedDeviceOptions {
   Sectors position;               // of the device on the disk: its partition's first sector
   DeviceId whole_disk;            // what requests are said to be of
   DeviceId partition;             // ... and where they were queued
-  std::int64_t largest = 256;     // sectors of one request
   std::size_t queue_limit = 128;  // requests that may wait, as Linux's nr_requests
 };
 
@@ -50,7 +49,7 @@ class SimulatedDevice final : public ext3::BlockDevice {
   // The disk has nothing cached and its arm is at rest, as after it was switched on.
   void power_cycle();
 
-  // What has ended since the last time, in issue order.
+  // What has ended since the last time, in that order.
   std::vector<BlockRequest> take() { return std::exchange(ended_, {}); }
   // How long the disk was at work.
   [[nodiscard]] Nanoseconds busy() const { return busy_; }
@@ -68,7 +67,14 @@ class SimulatedDevice final : public ext3::BlockDevice {
   ext3::Answer<void> transfer_and_wait(bool write, std::uint64_t offset, std::span<const ext3::IoPart> parts,
                                        ext3::IoReason reason);
   void enqueue(const std::shared_ptr<SubmittedIo>& io);
-  void serve(const QueuedRequest& request);
+  // What the disk holds: handed over, not yet served.
+  struct Held {
+    std::unique_ptr<QueuedRequest> request;
+    Nanoseconds issue;
+  };
+  void fill_disk();
+  Held choose();
+  void serve(const Held& held);
   void serve_flush();
   Nanoseconds spend(const DiskRequest& request);
   void remember(const QueuedRequest& request, Nanoseconds issue);
@@ -84,9 +90,10 @@ class SimulatedDevice final : public ext3::BlockDevice {
   Nanoseconds epoch_;  // the disk's time 0
   RequestQueue queue_;
   struct Flush;
-  std::deque<Flush*> flushes_;  // of fibers that wait for it
+  std::deque<Flush*> flushes_;        // of fibers that wait for it
+  std::vector<Held> held_;            // as many as the disk's own queue takes
   std::size_t waiting_for_room_ = 0;  // fibers
-  std::int64_t head_ = 0;  // the sector after the last one served
+  std::int64_t head_ = 0;             // the sector after the last one served
   bool timed_ = false;
   bool ends_ = false;
   Nanoseconds busy_;

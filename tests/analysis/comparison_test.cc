@@ -24,6 +24,40 @@ RunGroup group(const std::string& label, const std::vector<double>& wall_times, 
   return made;
 }
 
+RunGroup simulated(RunGroup group) {
+  for (RunFigures& run : group.runs) run.condition.simulated = true;
+  return group;
+}
+
+TEST(Comparison, OneSimulatedRunOfEachIsEnough) {
+  Comparison comparison{{simulated(group("orlov", {20e9})), simulated(group("classic", {30e9}))}, {}};
+  EXPECT_THAT(comparison.conclusion(), HasSubstr("orlov has the least wall time by median, against classic (+50.0 %)"));
+  const auto difference = comparison.difference(1, "wall_time");
+  ASSERT_TRUE(difference);
+  EXPECT_TRUE(difference->exact);
+  EXPECT_TRUE(difference->shown);
+  EXPECT_FALSE(comparison.difference(1, "seeks")->shown);
+  EXPECT_THAT(comparison_text(comparison, Terminal{}), testing::Not(HasSubstr("n=1 means")));
+}
+
+TEST(Comparison, ASimulatedRunAgainstARealOneShowsNothingAboutChance) {
+  Comparison comparison{{simulated(group("here", {20e9})), group("there", {30e9})}, {}};
+  EXPECT_THAT(comparison.conclusion(), HasSubstr("nothing can be concluded from one run"));
+  EXPECT_FALSE(comparison.difference(1, "wall_time")->exact);
+}
+
+TEST(Comparison, ADocumentKeepsThatItsRunsAreSimulated) {
+  const test::ScratchDirectory scratch;
+  const std::string path = scratch / "c.json";
+  const Comparison comparison{{simulated(group("orlov", {20e9})), group("real", {30e9})}, {}};
+  test::write_file(path, comparison_json(comparison));
+  const auto runs = read_figures(path, {}, 128);
+  ASSERT_TRUE(runs) << runs.error().message;
+  ASSERT_EQ(runs->size(), 2U);
+  EXPECT_TRUE(runs->front().condition.simulated);
+  EXPECT_FALSE(runs->back().condition.simulated);
+}
+
 TEST(RunFigures, ADocumentOfWrongTypesIsReadWithoutThem) {
   const test::ScratchDirectory scratch;
   const std::string path = scratch / "c.json";

@@ -10,8 +10,8 @@ allowed() {
     recorder) echo 'format format/base' ;;
     analysis) echo 'format format/base' ;;
     traces) echo 'format format/base' ;;
-    replayer/machine) echo 'format format/base analysis' ;;
-    replayer/ext3) echo 'format format/base analysis replayer/machine' ;;
+    replayer/ext3) echo 'format format/base analysis' ;;
+    replayer/machine) echo 'format format/base analysis replayer/ext3' ;;
     replayer/target) echo 'format format/base analysis replayer/machine replayer/ext3' ;;
     replayer/engine) echo 'format format/base analysis replayer/machine replayer/ext3 replayer/target' ;;
     replayer) echo 'format format/base analysis replayer/machine replayer/ext3 replayer/target replayer/engine' ;;
