@@ -63,7 +63,8 @@ std::string TextTable::render(int width) const {
     for (std::size_t i = 1; i < widths.size(); ++i) sum += widths[i] + gap;
     return sum;
   };
-  if (other_columns() + kSmallestFirstColumn > static_cast<std::size_t>(width)) gap = 1;
+  // A narrower gap loses less than the beginning of a name.
+  if (!widths.empty() && widths[0] + other_columns() > static_cast<std::size_t>(width)) gap = 1;
   const std::size_t others = other_columns();
   if (!widths.empty() && widths[0] + others > static_cast<std::size_t>(width))
     widths[0] = std::max(kSmallestFirstColumn, static_cast<std::size_t>(width) - std::min<std::size_t>(others, width));

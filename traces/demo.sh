@@ -130,7 +130,7 @@ replay_shipped_trace() {
   mkdir "$out/replayed"
   show_replay "$iotape" replay -q traces/rm.iotape "dir:$out/replayed" --force -o "$out/shipped-rm-replayed.iotape"
   show "$iotape" compare traces/rm.iotape "$out/shipped-rm-replayed.iotape"
-  rm -rf "$out/replayed"
+  rm -rf "$out/replayed" "$out/replay.txt"
 }
 
 make_archive() {

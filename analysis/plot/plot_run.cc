@@ -44,6 +44,7 @@ const DeviceSeeks* device_of(const SeekReport& report, std::uint64_t panel) {
 // The panels with the most marks, in the order of their numbers.
 std::vector<std::uint64_t> busiest(const std::map<std::uint64_t, Extent>& extents, std::size_t room) {
   std::vector<std::uint64_t> keys;
+  keys.reserve(extents.size());
   for (const auto& [key, extent] : extents) keys.push_back(key);
   std::stable_sort(keys.begin(), keys.end(),
                    [&](std::uint64_t a, std::uint64_t b) { return extents.at(a).marks > extents.at(b).marks; });

@@ -184,10 +184,15 @@ TEST_P(ReadWhileChanging, GivesEveryNameThatStaysExactlyOnce) {
 }
 
 class ReadWhileChangingLong : public ReadWhileChanging {};
-INSTANTIATE_TEST_SUITE_P(All, ReadWhileChangingLong, testing::ValuesIn(situations()), situation_name);
+// Without an index a directory of that size takes minutes to make.
+std::vector<Situation> indexed_situations() {
+  std::vector<Situation> all = situations();
+  std::erase_if(all, [](const Situation& situation) { return !situation.index; });
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, ReadWhileChangingLong, testing::ValuesIn(indexed_situations()), situation_name);
 
 TEST_P(ReadWhileChangingLong, GivesAHundredThousandNamesOnceEach) {
-  if (!GetParam().index) GTEST_SKIP() << "a linear directory of that size takes minutes to make";
   DirectoryBench bench(options());
   for (int i = 0; i < 100000; ++i) ASSERT_EQ(bench.insert(fmt::format("stay{:06}", i)), 0);
   std::map<std::string, int> times;
