@@ -24,6 +24,9 @@ constexpr std::size_t kMaximumNames = 100'000;      // of processes, to tell of 
 constexpr std::size_t kMaximumSequences = 100'000;  // pairs of device and CPU
 constexpr std::int64_t kBytesPerSector = 512;
 
+// Names and messages end at the first zero, if one is there.
+std::string text_of(const BlktraceRecord& record) { return record.payload.substr(0, record.payload.find('\0')); }
+
 BlockOperation operation_of(const BlktraceRecord& record) {
   if ((record.category & kBlktracePassthrough) != 0) return BlockOperation::kDriver;
   if ((record.category & kBlktraceDiscard) != 0) return BlockOperation::kDiscard;
@@ -141,7 +144,7 @@ Result<void> Importer::take(const BlktraceRecord& record) {
 Result<void> Importer::notice(const BlktraceRecord& record) {
   switch (static_cast<BlktraceNotice>(record.action)) {
     case BlktraceNotice::kProcess: {
-      std::string command(record.payload.c_str());
+      std::string command = text_of(record);
       if (named_.size() >= kMaximumNames) named_.clear();
       if (!named_.insert({record.process, command}).second) return {};
       ProcessStart start;
@@ -152,7 +155,7 @@ Result<void> Importer::notice(const BlktraceRecord& record) {
       return sink_.append(std::move(start));
     }
     case BlktraceNotice::kMessage:
-      return sink_.append(Marker{record.time, record.payload.c_str()});
+      return sink_.append(Marker{record.time, text_of(record)});
     case BlktraceNotice::kTimestamp:
       return {};  // read by blktrace_header
   }

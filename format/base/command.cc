@@ -71,7 +71,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
   const auto names = option_names(app);
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
-    const std::string name = argument.substr(0, argument.find('='));
+    std::string name = argument.substr(0, argument.find('='));
     if (name.starts_with("--") && std::find(names.begin(), names.end(), name) == names.end()) return name;
   }
   return {};
