@@ -12,9 +12,6 @@
 namespace iotape {
 namespace {
 
-using codec::CallColumn;
-using codec::RequestColumn;
-
 struct ThreadKeyHash {
   std::size_t operator()(const ThreadKey& key) const noexcept {
     constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;

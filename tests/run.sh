@@ -84,7 +84,7 @@ if [ "$long" = yes ]; then
     step "fuzz $(basename "$fuzzer"), 60 s"
     seeds=$results/corpus/$(basename "$fuzzer" _fuzz)
     mkdir -p "$seeds"
-    "$fuzzer" -max_total_time=60 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
+    "$fuzzer" -max_total_time=60 -timeout=30 -rss_limit_mb=1024 -print_final_stats=1 \
       -artifact_prefix=build/fuzz/ "$seeds" >"$results/fuzz" 2>&1 || { tail -40 "$results/fuzz" && failed+=("$(basename "$fuzzer")"); }
     grep -E 'number_of_executed_units' "$results/fuzz" || true
   done < <(find build/fuzz -type f -perm -u+x -name '*_fuzz' | sort)
