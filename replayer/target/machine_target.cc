@@ -10,6 +10,7 @@
 #include "format/base/units.h"
 #include "replayer/ext3/daemons.h"
 #include "replayer/ext3/fiber_host.h"
+#include "replayer/machine/forgetful_device.h"
 #include "replayer/machine/processor.h"
 #include "replayer/machine/simulated_device.h"
 #include "replayer/target/ext3_disk.h"
@@ -323,6 +324,7 @@ Result<std::uint64_t> MachineTarget::take_requests(EventSink& sink) {
 Result<std::unique_ptr<Target>> make_machine_target(const TargetSpec& spec, Ext3Settings settings,
                                                     const TargetOptions& options) {
   IOTAPE_ASSIGN(Ext3Disk disk, open_ext3_disk(spec, settings, kFirstSecond));
+  if (spec.place.empty()) disk.device = std::make_unique<machine::ForgetfulDevice>(std::move(disk.device));
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
   auto target = std::make_unique<MachineTarget>(spec, std::move(settings), std::move(disk.device), std::move(pool));
   IOTAPE_TRY(target->mount(!disk.fresh && options.tree != TreePolicy::kExisting));
