@@ -243,10 +243,12 @@ void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
   Completion completion;
   completion.start = host_.now();
   worker.call_start = completion.start;
-  processor_.use(scaled(call.work.inside));
+  const Nanoseconds inside = scaled(call.work.inside);
+  processor_.use(inside);
   if (auto done = session_.carry_out(call, completion); !done) broken_ = std::move(done).error();
   worker.call_start.reset();
   completion.end = host_.now();
+  completion.blocked = completion.end - completion.start - inside;
   completed_.push_back(std::move(completion));
 }
 
