@@ -446,7 +446,7 @@ class Engine {
     call.outcome = done.outcome;
     call.start = done.start;
     call.duration = done.end - done.start;
-    call.blocked = {};
+    call.blocked = done.blocked;
     call.unfinished = false;
     return observer_->call(call);
   }

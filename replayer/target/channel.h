@@ -56,6 +56,7 @@ struct alignas(64) ThreadSlot {
   std::uint32_t response_bytes = 0;
   Nanoseconds begun;
   Nanoseconds ended;
+  Nanoseconds blocked;
   FileReference opened;
 };
 

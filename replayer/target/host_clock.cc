@@ -21,6 +21,12 @@ Nanoseconds host_now() {
   return Nanoseconds(time.tv_sec * kNanosecondsPerSecond + time.tv_nsec);
 }
 
+Nanoseconds thread_computed() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Nanoseconds(time.tv_sec * kNanosecondsPerSecond + time.tv_nsec);
+}
+
 Nanoseconds wait_until(Nanoseconds deadline) {
   Nanoseconds now = host_now();
   if (now >= deadline) return now;

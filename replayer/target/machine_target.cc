@@ -10,6 +10,7 @@
 #include "format/base/units.h"
 #include "replayer/ext3/daemons.h"
 #include "replayer/ext3/fiber_host.h"
+#include "replayer/machine/forgetful_device.h"
 #include "replayer/machine/processor.h"
 #include "replayer/machine/simulated_device.h"
 #include "replayer/target/ext3_disk.h"
@@ -242,10 +243,12 @@ void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
   Completion completion;
   completion.start = host_.now();
   worker.call_start = completion.start;
-  processor_.use(scaled(call.work.inside));
+  const Nanoseconds inside = scaled(call.work.inside);
+  processor_.use(inside);
   if (auto done = session_.carry_out(call, completion); !done) broken_ = std::move(done).error();
   worker.call_start.reset();
   completion.end = host_.now();
+  completion.blocked = completion.end - completion.start - inside;
   completed_.push_back(std::move(completion));
 }
 
@@ -323,6 +326,7 @@ Result<std::uint64_t> MachineTarget::take_requests(EventSink& sink) {
 Result<std::unique_ptr<Target>> make_machine_target(const TargetSpec& spec, Ext3Settings settings,
                                                     const TargetOptions& options) {
   IOTAPE_ASSIGN(Ext3Disk disk, open_ext3_disk(spec, settings, kFirstSecond));
+  if (spec.place.empty()) disk.device = std::make_unique<machine::ForgetfulDevice>(std::move(disk.device));
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
   auto target = std::make_unique<MachineTarget>(spec, std::move(settings), std::move(disk.device), std::move(pool));
   IOTAPE_TRY(target->mount(!disk.fresh && options.tree != TreePolicy::kExisting));

@@ -234,6 +234,7 @@ Completion SandboxedTarget::collect(std::uint32_t index) {
   completion.outcome = OpOutcome::from_kernel(slot.raw);
   completion.start = slot.begun;
   completion.end = slot.ended;
+  completion.blocked = slot.blocked;
   if (slot.opened.known()) completion.opened = slot.opened;
   if (call.reads_directory) {
     // The worker is on the other side of the sandbox's wall: what it says of its own answer is bounded here.

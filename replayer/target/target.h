@@ -68,6 +68,7 @@ struct Completion {
   OpOutcome outcome;
   Nanoseconds start;  // when the call was really issued
   Nanoseconds end;
+  Nanoseconds blocked{};                     // of that, how long its thread did not compute
   std::optional<FileReference> opened;       // what a new descriptor stands for, when the target can tell
   std::vector<std::string> directory_names;  // names a ReadDirectory returned, in the target's own order
   // Not kIssued: the target did not issue the call (kRefused, kNotReplayable, kMemoryOnly, ...) and outcome is empty.

@@ -169,6 +169,7 @@ void Worker::carry_out(std::size_t index, IssueContext& context) {
   slot.interrupted.store(false, std::memory_order_relaxed);
   const Nanoseconds now = wait_until(slot.not_before);
   IssuedCall issued{-ENOSYS, now, now};
+  const Nanoseconds computed = thread_computed();
   if (operation) {
     const bool waits = may_wait(*operation);
     if (waits) slot.waiting_since.store(now.value, std::memory_order_relaxed);
@@ -178,6 +179,8 @@ void Worker::carry_out(std::size_t index, IssueContext& context) {
   slot.raw = issued.raw;
   slot.begun = issued.start;
   slot.ended = issued.end;
+  const Nanoseconds waited = issued.end - issued.start - (thread_computed() - computed);
+  slot.blocked = std::max(waited, Nanoseconds{});
   slot.opened = context.opened;
   slot.response_bytes = static_cast<std::uint32_t>(context.response_bytes);
   channel_.complete(index);

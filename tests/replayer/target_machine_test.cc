@@ -125,6 +125,18 @@ TEST(MachineTarget, TheCallBeginsWhenItsThreadHasDoneThinking) {
   EXPECT_EQ((done->end - done->start).value, kMillisecond);
 }
 
+TEST(MachineTarget, WhatACallWaitedForIsTold) {
+  Machine machine(kMachine + ",cpu=2");
+  const TargetThread thread = machine.start();
+  const std::int64_t opened = machine.make(thread, "/file", 4096);
+  TargetCall call{thread, 0, SYS_fsync, Sync{handle(opened)}, {}, {{}, Nanoseconds(kMillisecond)}};
+  ASSERT_TRUE(machine.target().submit(std::move(call)));
+  const auto done = machine.target().next_completion();
+  ASSERT_TRUE(done);
+  EXPECT_GT(done->blocked.value, kMillisecond);
+  EXPECT_EQ((done->end - done->start - done->blocked).value, 2 * kMillisecond);
+}
+
 TEST(MachineTarget, ThreadsShareOneProcessorAndHaveTwoToThemselves) {
   const auto together = [](const std::string& keys) {
     Machine machine(kMachine + keys);

@@ -24,6 +24,7 @@ struct BlockTag {
   InodeNumber inode{};        // whose data, directory, indirect or attribute block; 0 for the volume's own
   FileBlock file_block{};     // of data and directory blocks
   std::uint32_t dirtier = 0;  // Host::thread() of the last to change it
+  bool read_back = false;     // data that the filesystem itself reads: a symbolic link's target
 };
 
 struct IoPart {

@@ -22,6 +22,7 @@ BlockTag data_tag(const Inode& inode, FileBlock block) {
   tag.cause = BlockCause::kData;
   tag.inode = inode.number;
   tag.file_block = block;
+  tag.read_back = inode.is_symlink();
   return tag;
 }
 

@@ -64,6 +64,7 @@ Answer<void> write_symlink(Volume& volume, Handle& handle, Inode& inode, std::st
   BlockTag tag;
   tag.cause = BlockCause::kData;
   tag.inode = inode.number;
+  tag.read_back = true;
   EXT3_ASSIGN(const BufferReference buffer, volume.cache->get_zeroed(mapped.block, tag));
   if (volume.journal->data_mode() == DataMode::kJournal) EXT3_TRY(volume.journal->get_create_access(handle, *buffer));
   std::memcpy(buffer->data, target.data(), target.size());
