@@ -247,7 +247,7 @@ class Reader {
       return bad("over_target", "target", claim.over_target);
     if (claim.low && claim.high && *claim.low > *claim.high)
       return spec_.wrong(line_of(tree, from, "low"), "claim.low", "is above high");
-    static constexpr std::array<std::string_view, 8> kMetrics{"time",   "failed", "requests", "reads",
+    static constexpr std::array<std::string_view, 9> kMetrics{"time",   "failed", "requests", "reads", "jumps",
                                                               "writes", "seeks",  "distance", "bytes"};
     if (std::ranges::find(kMetrics, claim.metric) == kMetrics.end())
       return spec_.wrong(line_of(tree, from, "metric"), "claim.metric",

@@ -75,7 +75,7 @@ void declare(CLI::App& app, Arguments& arguments) {
 int list_experiments(const Terminal& terminal) {
   for (const ShippedExperiment& shipped : shipped_experiments()) {
     const auto spec = parse_experiment(shipped.text, std::string(shipped.name));
-    fmt::print(terminal.out, "{:<6} {}\n", shipped.name, spec ? spec->summary : spec.error().message);
+    fmt::print(terminal.out, "{:<12} {}\n", shipped.name, spec ? spec->summary : spec.error().message);
   }
   if (!terminal.quiet) fmt::print(terminal.err, "next: iotape experiment NAME\n");
   return kExitOk;

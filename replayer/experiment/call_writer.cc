@@ -75,12 +75,13 @@ EventBody CallWriter::take() {
   return event;
 }
 
-void CallWriter::call(std::uint32_t number, Operation operation, std::int64_t value, std::uint64_t bytes) {
+void CallWriter::call(std::uint32_t number, Operation operation, std::int64_t value, std::uint64_t units) {
   Syscall made;
   made.thread = kProgram;
   made.number = number;
   made.start = time_;
-  made.duration = call_cost(number, bytes);
+  const auto* opening = std::get_if<Open>(&operation);
+  made.duration = call_cost(number, units, opening != nullptr && (opening->flags & O_CREAT) != 0);
   made.outcome = {value, 0};
   made.operation = std::move(operation);
   time_ += made.duration;
@@ -113,10 +114,10 @@ void CallWriter::transfer_all(std::int32_t descriptor, FileReference file, std::
     const FilePosition position{static_cast<std::int64_t>(at)};
     if (write)
       call(kWrite, Write{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
-           length);
+           length / 1024);
     else
       call(kRead, Read{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
-           length);
+           length / 1024);
   }
 }
 
@@ -154,7 +155,8 @@ void CallWriter::list(const std::string& path, std::uint64_t directory, std::uin
     ReadDirectory read;
     read.descriptor = {descriptor, listed};
     read.length = static_cast<std::int64_t>(kListBuffer);
-    call(kGetdents, read, i < full ? static_cast<std::int64_t>(kListBuffer) : 0);
+    call(kGetdents, read, i < full ? static_cast<std::int64_t>(kListBuffer) : 0,
+         std::min(names - std::min(names, i * kListedPerCall), kListedPerCall));
   }
   close(descriptor, listed);
 }
@@ -179,7 +181,7 @@ void CallWriter::append(std::uint64_t file, std::uint64_t offset, std::uint64_t 
   const FilePosition position{static_cast<std::int64_t>(offset)};
   call(kWrite,
        Write{.descriptor = {kDescriptor + 1, numbered(file)}, .length = length, .position = position, .segments = {}},
-       length, bytes);
+       length, bytes / 1024);
 }
 void CallWriter::close_file(std::uint64_t file) { close(kDescriptor + 1, numbered(file)); }
 

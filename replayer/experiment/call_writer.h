@@ -46,7 +46,7 @@ class CallWriter {
   EventBody take();
 
  private:
-  void call(std::uint32_t number, Operation operation, std::int64_t value, std::uint64_t bytes = 0);
+  void call(std::uint32_t number, Operation operation, std::int64_t value, std::uint64_t units = 0);
   std::int32_t open(const std::string& path, FileReference file, std::int64_t flags);
   void close(std::int32_t descriptor, FileReference file);
   void transfer_all(std::int32_t descriptor, FileReference file, std::uint64_t bytes, std::uint64_t piece, bool write);

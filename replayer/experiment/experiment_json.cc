@@ -29,6 +29,7 @@ Json figures_json(const PhaseFigures& figures) {
   json["writes"] = figures.writes;
   json["read_bytes"] = figures.read_bytes;
   json["written_bytes"] = figures.written_bytes;
+  json["jumps"] = figures.jumps;
   json["seeks"] = figures.seeks;
   json["seek_distance"] = figures.distance;
   json["median_distance"] = figures.median_distance;

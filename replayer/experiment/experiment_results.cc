@@ -22,6 +22,7 @@ std::optional<double> metric_of(const PhaseFigures& figures, std::string_view me
   if (metric == "reads") return static_cast<double>(figures.reads);
   if (metric == "writes") return static_cast<double>(figures.writes);
   if (metric == "bytes") return static_cast<double>(figures.read_bytes + figures.written_bytes);
+  if (metric == "jumps") return static_cast<double>(figures.jumps);
   if (metric == "seeks") return static_cast<double>(figures.seeks);
   if (metric == "distance") return static_cast<double>(figures.distance);
   return std::nullopt;

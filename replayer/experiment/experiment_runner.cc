@@ -233,7 +233,9 @@ class Runner {
     const StepTimes times{report.anchor, phases.boundaries(), report.end, target.now()};
     IOTAPE_TRY(written->finish(report, session.surveyed().losses));
     IOTAPE_ASSIGN(FileDescriptor file, trace.descriptor());
-    IOTAPE_ASSIGN(auto figures, read_step_figures(file, trace.name(), times, step.phases.size(), options_.threshold));
+    std::vector<bool> shown;
+    for (const PlannedPhase& phase : step.phases) shown.push_back(phase.shown);
+    IOTAPE_ASSIGN(auto figures, read_step_figures(file, trace.name(), times, shown, options_.threshold));
     result_.targets[target_].runs.back().steps.push_back(std::move(figures));
     IOTAPE_TRY(trace.keep());
     return file;

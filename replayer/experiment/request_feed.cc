@@ -3,21 +3,18 @@
 namespace iotape {
 namespace {
 
-// Keeps what describes the device and passes the rest on, or drops it.
+// Keeps what is no request, and passes requests on, or drops them.
 class Sorting final : public EventSink {
  public:
-  Sorting(EventSink* onwards, std::optional<DeviceInfo>& device, std::optional<MountInfo>& mount)
-      : onwards_(onwards), device_(device), mount_(mount) {}
+  Sorting(EventSink* onwards, std::vector<EventBody>& description) : onwards_(onwards), description_(description) {}
   Result<void> append(EventBody body) override {
-    if (const auto* device = std::get_if<DeviceInfo>(&body)) return device_ = *device, Result<void>{};
-    if (const auto* mount = std::get_if<MountInfo>(&body)) return mount_ = *mount, Result<void>{};
+    if (!std::holds_alternative<BlockRequest>(body)) return description_.push_back(std::move(body)), Result<void>{};
     return onwards_ == nullptr ? Result<void>{} : onwards_->append(std::move(body));
   }
 
  private:
   EventSink* onwards_;
-  std::optional<DeviceInfo>& device_;
-  std::optional<MountInfo>& mount_;
+  std::vector<EventBody>& description_;
 };
 
 }  // namespace
@@ -27,10 +24,10 @@ class RequestFeed::Step final : public SelfRecorder {
   explicit Step(RequestFeed& feed) : feed_(feed) {}
   Result<void> start(DeviceId /*device*/, ProcessId /*replayer*/) override { return {}; }
   Result<void> drain(EventSink& sink) override {
-    if (!described_ && feed_.device_) {
-      described_ = true;
-      IOTAPE_TRY(sink.append(*feed_.device_));
-      if (feed_.mount_) IOTAPE_TRY(sink.append(*feed_.mount_));
+    for (; described_ < feed_.description_.size(); ++described_) {
+      EventBody event = feed_.description_[described_];
+      if (auto* start = std::get_if<ProcessStart>(&event)) start->time = feed_.target_.now();
+      IOTAPE_TRY(sink.append(std::move(event)));
     }
     IOTAPE_ASSIGN(const std::uint64_t taken, feed_.take(&sink));
     totals_.seen += taken;
@@ -44,7 +41,7 @@ class RequestFeed::Step final : public SelfRecorder {
 
  private:
   RequestFeed& feed_;
-  bool described_ = false;
+  std::size_t described_ = 0;
   SelfRecorderTotals totals_;
 };
 
@@ -58,7 +55,7 @@ Result<void> RequestFeed::skip() {
 std::unique_ptr<SelfRecorder> RequestFeed::recorder() { return std::make_unique<Step>(*this); }
 
 Result<std::uint64_t> RequestFeed::take(EventSink* sink) {
-  Sorting sorting(sink, device_, mount_);
+  Sorting sorting(sink, description_);
   return target_.take_requests(sorting);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "replayer/engine/self_recorder.h"
 #include "replayer/target/target.h"
@@ -19,7 +19,7 @@ class RequestFeed {
 
   // Begins keeping requests, and forgets those that came since the last step.
   Result<void> skip();
-  // For one result trace: what it drains begins with the device and its mount.
+  // For one result trace: what it drains begins with what the target said of its device.
   std::unique_ptr<SelfRecorder> recorder();
 
  private:
@@ -28,8 +28,7 @@ class RequestFeed {
 
   Target& target_;
   bool watching_ = false;
-  std::optional<DeviceInfo> device_;
-  std::optional<MountInfo> mount_;
+  std::vector<EventBody> description_;  // what the target said of itself: devices, the mount, threads of its own
 };
 
 }  // namespace iotape

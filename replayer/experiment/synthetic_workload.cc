@@ -28,9 +28,10 @@ struct WorkloadKey {
   std::string_view words;  // of kWord, separated by |
 };
 
-constexpr std::array<WorkloadKey, 6> kManyFilesKeys{{
+constexpr std::array<WorkloadKey, 7> kManyFilesKeys{{
     {"count", KeyKind::kCount, "300000", ""},
-    {"do", KeyKind::kWord, "both", "both|create|delete"},
+    {"bytes", KeyKind::kSize, "0", ""},
+    {"do", KeyKind::kWord, "both", "both|create|read|delete"},
     {"create", KeyKind::kWord, "creation", "creation|random"},
     {"order", KeyKind::kWord, "creation", "creation|readdir|random"},
     {"rename", KeyKind::kWord, "off", "off|on"},
@@ -82,22 +83,26 @@ std::vector<std::uint32_t> shuffled(std::uint64_t count, std::uint64_t seed) {
   return all;
 }
 
-// P2: empty files named %08X in one directory, and their removal.
+// P2: files named %08X in one directory, all of one size, mostly none; and their removal, or their reading.
 class ManyFiles final : public CallPlan {
  public:
   ManyFiles(const Words& words, const Numbers& numbers, std::vector<std::string> listing)
-      : count_(numbers.at("count")), renames_(words.at("rename") == "on"), listing_(std::move(listing)) {
+      : count_(numbers.at("count")),
+        bytes_(numbers.at("bytes")),
+        renames_(words.at("rename") == "on"),
+        listing_(std::move(listing)) {
     const std::uint64_t seed = numbers.at("seed");
     const std::string& part = words.at("do");
-    creates_ = part != "delete";
-    deletes_ = part != "create";
+    creates_ = part == "both" || part == "create";
+    visits_ = part != "create";
+    reads_ = part == "read";
     created_ = words.at("create") == "random" ? shuffled(count_, seed) : in_order(count_);
     lists_ = words.at("order") == "readdir";
-    if (deletes_ && !lists_) deleted_ = words.at("order") == "random" ? shuffled(count_, seed + 1) : created_;
-    removals_ = lists_ ? listing_.size() : deleted_.size();
+    if (visits_ && !lists_) visited_ = words.at("order") == "random" ? shuffled(count_, seed + 1) : created_;
+    visits_to_make_ = lists_ ? listing_.size() : visited_.size();
   }
 
-  std::uint64_t units() const override { return 1 + (creates_ ? count_ : 0) + 1 + (deletes_ ? removals_ : 0); }
+  std::uint64_t units() const override { return 1 + (creates_ ? count_ : 0) + 1 + (visits_ ? visits_to_make_ : 0); }
   void write(std::uint64_t unit, CallWriter& out) override {
     if (unit == 0) {
       if (creates_ && renames_) out.make_directory("incoming");
@@ -108,31 +113,35 @@ class ManyFiles final : public CallPlan {
     unit -= creates_ ? count_ : 0;
     if (unit == 0) return between(out);
     --unit;
-    out.unlink(lists_ ? listing_[unit] : name_of(deleted_[unit]));
+    const std::string name = lists_ ? listing_[unit] : name_of(visited_[unit]);
+    if (reads_) return out.read_file(name, lists_ ? unit : visited_[unit], bytes_, kPiece);
+    out.unlink(name);
   }
 
  private:
+  static constexpr std::uint64_t kPiece = 131'072;
   static std::string name_of(std::uint32_t number) { return fmt::format("{:08X}", number); }
   void create(std::uint32_t number, CallWriter& out) const {
     const std::string name = name_of(number);
-    if (!renames_) return out.make_empty_file(name, number);
-    out.make_empty_file("incoming/" + name, number);
-    out.rename("incoming/" + name, name);
+    out.write_file(renames_ ? "incoming/" + name : name, number, bytes_, kPiece);
+    if (renames_) out.rename("incoming/" + name, name);
   }
   void between(CallWriter& out) const {
     if (creates_ && renames_) out.remove_directory("incoming");
-    if (deletes_ && lists_) out.list(".", 0, listing_.size());
+    if (visits_ && lists_) out.list(".", 0, listing_.size());
   }
 
   std::uint64_t count_;
+  std::uint64_t bytes_;
   bool renames_;
   bool creates_ = true;
-  bool deletes_ = true;
+  bool visits_ = true;  // reads or removes
+  bool reads_ = false;
   bool lists_ = false;
   std::vector<std::string> listing_;
   std::vector<std::uint32_t> created_;
-  std::vector<std::uint32_t> deleted_;
-  std::uint64_t removals_ = 0;
+  std::vector<std::uint32_t> visited_;
+  std::uint64_t visits_to_make_ = 0;
 };
 
 // P3: directories of empty files; whenever a top directory is full, some of its directories lose theirs.
@@ -247,7 +256,9 @@ class Tree final : public CallPlan {
     for (std::uint64_t file = first(unit); file < last(unit); ++file)
       out.write_file(name_of(unit, file), file, sizes_[file], kPiece);
   }
+  // Each directory is listed, then its files are read in the order of their making.
   void read(std::uint64_t unit, CallWriter& out) const {
+    out.list(directory_of(unit), files_ + unit, last(unit) - first(unit));
     for (std::uint64_t file = first(unit); file < last(unit); ++file)
       out.read_file(name_of(unit, file), file, sizes_[file], kReadPiece);
   }
@@ -296,7 +307,7 @@ struct WorkloadKind {
 };
 
 constexpr std::array<WorkloadKind, 4> kKinds{{
-    {"manyfiles", "empty files in one directory, made and removed", kManyFilesKeys,
+    {"manyfiles", "files of one size in one directory, made, read and removed", kManyFilesKeys,
      [](const Words& words, const Numbers& numbers, std::vector<std::string> listing) -> std::unique_ptr<CallPlan> {
        return std::make_unique<ManyFiles>(words, numbers, std::move(listing));
      }},
@@ -367,8 +378,9 @@ Result<std::uint64_t> number_of(const WorkloadKey& key, const std::string& value
   if (key.kind == KeyKind::kSize) {
     constexpr std::uint64_t kLargest = std::uint64_t{1} << 44U;
     IOTAPE_ASSIGN(const std::uint64_t size, parse_size(value));
-    if (size >= 1 && size <= kLargest) return size;
-    return failure(ErrorCode::kUsage, fmt::format("{}= takes 1 to 16T, not {}", key.name, value));
+    const std::uint64_t least = key.default_value == "0" ? 0 : 1;
+    if (size >= least && size <= kLargest) return size;
+    return failure(ErrorCode::kUsage, fmt::format("{}= takes {} to 16T, not {}", key.name, least, value));
   }
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -415,17 +427,17 @@ Result<SyntheticWorkload> SyntheticWorkload::parse(std::string_view text) {
     }
     IOTAPE_ASSIGN(made.numbers_[std::string(key.name)], number_of(key, value));
   }
-  if (made.text_.find(" do=both create=") != std::string::npos && made.listed_directory())
+  if (made.text_.find(" do=both ") != std::string::npos && made.listed_directory())
     return failure(ErrorCode::kUsage,
-                   "order=readdir takes do=delete, in a step after the one that makes the files: the "
+                   "order=readdir takes do=delete or do=read, in a step after the one that makes the files: the "
                    "directory is listed before the step begins");
   return made;
 }
 
 std::optional<std::string> SyntheticWorkload::listed_directory() const {
   const auto order = words_.find("order");
-  const bool deletes = name_ == "manyfiles" && words_.find("do")->second != "create";
-  if (!deletes || order == words_.end() || order->second != "readdir") return std::nullopt;
+  const bool visits = name_ == "manyfiles" && words_.find("do")->second != "create";
+  if (!visits || order == words_.end() || order->second != "readdir") return std::nullopt;
   return "/";
 }
 

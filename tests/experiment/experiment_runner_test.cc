@@ -116,6 +116,8 @@ TEST_F(ExperimentRunner, APhaseThatIsNotShownStillRuns) {
           with_diary(ClockKind::kVirtual));
   ASSERT_EQ(result.plan.rows.size(), 1U);
   EXPECT_EQ(result.figures(0, 0, 0).calls, 4U);
+  EXPECT_EQ(result.figures(0, 0, 0).time, Nanoseconds(4000));
+  EXPECT_EQ(result.figures(0, 0, 0).settled, Nanoseconds(8700)) << "with the phase that only writes back";
 }
 
 TEST_F(ExperimentRunner, APhaseThatIsNeverMetIsEmptyAndSaid) {

@@ -87,6 +87,8 @@ TEST(SyntheticWorkload, EveryWorkloadReplaysOnExt3WithoutADifference) {
   const std::vector<std::vector<std::string>> sequences = {
       {"manyfiles count=400 do=create", "manyfiles count=400 do=delete order=readdir"},
       {"manyfiles count=400 create=random rename=on order=random"},
+      {"manyfiles count=300 bytes=5K do=create", "manyfiles count=300 bytes=5K do=read order=readdir",
+       "manyfiles count=300 do=delete"},
       {"inodetest top=3 directories=7 files=5 delete=2"},
       {"dd bytes=3M block=1M", "dd bytes=3M do=read", "dd do=remove"},
       {"tree files=70 bytes=1M sync=on", "tree files=70 bytes=1M do=read", "tree files=70 do=list",
