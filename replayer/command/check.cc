@@ -5,18 +5,36 @@
 #include <nlohmann/json.hpp>
 
 #include "format/base/units.h"
+#include "format/trace_files.h"
 #include "replayer/command/filesystem_commands.h"
+#include "replayer/command/traced_image.h"
 #include "replayer/ext3/check/check_filesystem.h"
 #include "replayer/ext3/device/file_device.h"
+#include "replayer/ext3/device/overlay_device.h"
+#include "replayer/ext3/mount.h"
+#include "replayer/ext3/thread_host.h"
 
 namespace iotape {
 namespace {
 
+constexpr std::uint64_t kMostReplayed = std::uint64_t{4} << 30U;  // bytes; more than a journal of ext3 has
+
 using ext3::CheckReport;
 using ext3::Problem;
 
-std::string report_text(const std::string& path, const CheckReport& report) {
+// What a mount would have done first, and was done in memory before the rest was judged.
+struct Settled {
+  bool journal_waited = false;
+  std::uint32_t transactions = 0;
+  std::uint32_t orphans = 0;  // unfinished deletions and truncations
+};
+
+std::string report_text(const std::string& path, const CheckReport& report, const Settled& settled) {
   std::string text;
+  if (settled.journal_waited)
+    text += fmt::format("{}: the journal waits; replayed in memory, {} transactions\n", path, settled.transactions);
+  if (settled.orphans != 0)
+    text += fmt::format("{}: {} unfinished deletions or truncations finished in memory\n", path, settled.orphans);
   for (const Problem& problem : report.problems)
     text += fmt::format("{}: {}\n", problem_kind_name(problem.kind), problem.what);
   if (report.problem_count > report.problems.size())
@@ -30,12 +48,15 @@ std::string report_text(const std::string& path, const CheckReport& report) {
                             format_count(report.directories));
 }
 
-std::string report_json(const std::string& path, const CheckReport& report) {
+std::string report_json(const std::string& path, const CheckReport& report, const Settled& settled) {
   using Json = nlohmann::ordered_json;
   Json document{{"schema", "iotape.check/1"},
                 {"image", path},
                 {"sound", report.sound()},
                 {"complete", report.complete},
+                {"journal_waits", settled.journal_waited},
+                {"replayed_transactions", settled.transactions},
+                {"finished_orphans", settled.orphans},
                 {"problem_count", report.problem_count},
                 {"inodes", report.inode_count},
                 {"used_inodes", report.used_inodes},
@@ -52,32 +73,76 @@ std::string report_json(const std::string& path, const CheckReport& report) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace
-
-int run_check(CommandCall& call) {
-  const Terminal& terminal = *call.terminal;
+struct CheckWords {
   std::string path;
   ext3::CheckOptions options;
   bool json = false;
+  std::string trace;
+  bool force = false;
+};
+
+// The overlay as a mount would make it. What a mount cannot do is left for the judgement to tell.
+Result<Settled> settle(ext3::OverlayDevice& overlay) {
+  Settled settled;
+  IOTAPE_ASSIGN(const auto recovered, ext3::recover_volume(overlay));
+  settled.journal_waited = recovered.has_value();
+  settled.transactions = recovered ? recovered->transactions : 0;
+  if (!ext3::waits_for_recovery(overlay)) return settled;
+  ext3::ThreadHost host;
+  ext3::MountOptions reading;
+  reading.read_only = true;
+  ext3::MountReport report;
+  if (const auto volume = ext3::mount_volume(host, overlay, reading, &report))
+    settled.orphans = report.orphans_deleted + report.orphans_truncated;
+  return settled;
+}
+
+// Judges what a mount would find. The reason why the journal cannot be replayed is told; the rest is judged as it lies.
+CheckReport judge(const Terminal& terminal, const CheckWords& words, ext3::BlockDevice& device, Settled& settled) {
+  ext3::OverlayDevice overlay(device, kMostReplayed);
+  const auto answer = settle(overlay);
+  if (!answer && ext3::waits_for_recovery(device))
+    fmt::print(terminal.err, "iotape check: {}: {}\n", words.path, answer.error().message);
+  if (!answer) return check_filesystem(device, words.options);
+  settled = *answer;
+  return check_filesystem(overlay, words.options);
+}
+
+int check_image(const Terminal& terminal, const CheckWords& words) {
+  auto device = ext3::FileDevice::open(words.path, ext3::FileDeviceMode::kReadOnly);
+  if (!device) return report_error(terminal, "check", device.error());
+  auto traced = TracedImage::begin(*device, {words.trace, words.force, "check " + file_name_of(words.path)});
+  if (!traced) return report_error(terminal, "check", traced.error());
+  Settled settled;
+  const CheckReport report = judge(terminal, words, traced->device(), settled);
+  if (const auto done = traced->finish(); !done) return report_error(terminal, "check", done.error());
+  if (words.json)
+    fmt::print(terminal.out, "{}", report_json(words.path, report, settled));
+  else if (!terminal.quiet || !report.sound())
+    fmt::print(terminal.out, "{}", report_text(words.path, report, settled));
+  return report.sound() ? kExitOk : kExitDamaged;
+}
+
+}  // namespace
+
+int run_check(CommandCall& call) {
+  CheckWords words;
   CLI::App app("Check an ext3 image: bitmaps, counts, directories and their indexes, attributes, journal",
                "iotape check");
   add_common_options(app, *call.terminal);
-  app.add_option("IMAGE", path, "A file or a block device, which is only read")->required();
-  app.add_option("--most", options.most_problems, "List no more problems than this; all are counted")
+  app.add_option("IMAGE", words.path, "A file or a block device, which is only read")->required();
+  app.add_option("--most", words.options.most_problems, "List no more problems than this; all are counted")
       ->capture_default_str();
-  app.add_flag("--json", json, "Print one JSON document");
+  app.add_flag("--json", words.json, "Print one JSON document");
+  app.add_option("--trace", words.trace, "Write the block requests down as a trace");
+  app.add_flag("--force", words.force, "Overwrite an existing trace");
   app.footer(
       "Exit status: 0 sound, 4 not (as e2fsck has it), 1 failed, 2 usage.\n"
-      "An image whose journal waits to be replayed is not sound: mount it once.");
+      "A journal that waits is replayed in memory first (which may take as much of it as the\n"
+      "journal is large), deletions that a crash left unfinished are finished there, and what\n"
+      "a mount would find is judged. The image is never written.");
   if (const int status = parse_arguments(app, call); status >= 0) return status;
-  auto device = ext3::FileDevice::open(path, ext3::FileDeviceMode::kReadOnly);
-  if (!device) return report_error(terminal, "check", device.error());
-  const CheckReport report = check_filesystem(*device, options);
-  if (json)
-    fmt::print(terminal.out, "{}", report_json(path, report));
-  else if (!terminal.quiet || !report.sound())
-    fmt::print(terminal.out, "{}", report_text(path, report));
-  return report.sound() ? kExitOk : kExitDamaged;
+  return check_image(*call.terminal, words);
 }
 
 }  // namespace iotape

@@ -6,8 +6,10 @@
 
 #include "format/base/units.h"
 #include "format/quoting.h"
+#include "format/trace_files.h"
 #include "replayer/command/filesystem_commands.h"
 #include "replayer/command/mkfs_options.h"
+#include "replayer/command/traced_image.h"
 
 namespace iotape {
 namespace {
@@ -53,6 +55,14 @@ std::string made_json(const std::string& path, const MadeFilesystem& made, const
   return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+Result<MadeFilesystem> make_traced(ext3::FileDevice& image, const MkfsOptions& options) {
+  const std::string command = "mkfs " + file_name_of(options.place.path);
+  IOTAPE_ASSIGN(TracedImage traced, TracedImage::begin(image, {options.trace, options.place.force, command}));
+  IOTAPE_ASSIGN(MadeFilesystem made, make_filesystem(traced.device(), options.filesystem));
+  IOTAPE_TRY(traced.finish());
+  return made;
+}
+
 }  // namespace
 
 int run_mkfs(CommandCall& call) {
@@ -63,7 +73,7 @@ int run_mkfs(CommandCall& call) {
   const bool existed = ::access(options->place.path.c_str(), F_OK) == 0;
   auto device = open_for_new_filesystem(options->place);
   if (!device) return report_error(terminal, "mkfs", device.error());
-  const auto made = make_filesystem(*device, options->filesystem);
+  const auto made = make_traced(*device, *options);
   if (!made) {
     if (!existed) ::unlink(options->place.path.c_str());
     return report_error(terminal, "mkfs", made.error());

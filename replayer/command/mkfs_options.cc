@@ -191,6 +191,7 @@ void declare(CLI::App& app, MkfsOptions& options, Words& words) {
   app.add_option("--allow-writes", options.place.allow_writes, "A block device that may be overwritten")
       ->allow_extra_args(false);
   app.add_flag("--json", options.json, "Print what was made as one JSON document");
+  app.add_option("--trace", options.trace, "Write the block requests down as a trace");
   app.footer(
       "Sizes, counts and places are those of mke2fs -t ext3. The same size, options, --seed and\n"
       "--clock give the same bytes. Exit status: 0 made, 1 failed, 2 usage.\n"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "format/base/command.h"
 #include "replayer/command/image_place.h"
@@ -13,6 +14,7 @@ struct MkfsOptions {
   ImagePlace place;
   ext3::FilesystemOptions filesystem;
   bool json = false;
+  std::string trace;  // empty: none
 };
 
 // nullopt when the command ends here with `status`: help was asked for, or the command line is wrong.

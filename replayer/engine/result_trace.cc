@@ -2,25 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/random.h>
-#include <sys/sysinfo.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <ctime>
+
+#include "format/machine_facts.h"
 
 namespace iotape {
 namespace {
 
 constexpr Nanoseconds kDrainEvery{50'000'000};
 constexpr Nanoseconds kFlushEvery{1'000'000'000};
-
-std::string kernel_version() {
-  utsname name{};
-  if (::uname(&name) != 0) return {};
-  const std::string release = name.release;
-  const std::size_t second_dot = release.find('.', release.find('.') + 1);
-  return release.substr(0, std::min(second_dot, release.find('-')));
-}
 
 // A replay in virtual time is the same every time, so its id is too.
 std::array<std::uint8_t, 16> make_trace_id(const TraceHeader& source, ClockKind clock, const std::string& target) {
@@ -38,17 +30,14 @@ std::array<std::uint8_t, 16> make_trace_id(const TraceHeader& source, ClockKind 
 }
 
 // Of a simulated machine nothing of this one is said.
-void describe_machine(TraceHeader& header, const TargetFacts& facts) {
+void describe_machine_of(const TargetFacts& facts, TraceHeader& header) {
   if (facts.machine) {
     header.cpus = facts.machine->cpus;
     header.memory_bytes = facts.machine->memory;
     header.anchor_wall_ns = header.anchor_time.value;  // the virtual clock counts from 1970
     return;
   }
-  header.cpus = static_cast<std::uint32_t>(::get_nprocs());
-  struct sysinfo machine {};
-  if (::sysinfo(&machine) == 0) header.memory_bytes = std::uint64_t{machine.totalram} * machine.mem_unit;
-  header.kernel = kernel_version();
+  describe_machine(header);
 }
 
 TraceHeader make_header(const TraceHeader& source, const Target& target, const ResultOptions& options,
@@ -67,7 +56,7 @@ TraceHeader make_header(const TraceHeader& source, const Target& target, const R
   header.has_syscalls = true;
   header.has_block = has_requests;
   header.cache = options.cold ? CacheCondition::kCold : CacheCondition::kAsFound;
-  describe_machine(header, facts);
+  describe_machine_of(facts, header);
   header.target = facts.description;
   header.source_id = source.trace_id;
   header.source_command = source.source_command;

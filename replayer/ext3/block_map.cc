@@ -115,6 +115,28 @@ std::uint32_t run_length(const Volume& volume, const Inode& inode, const BufferR
   return count;
 }
 
+// Goes on from a block that was just allocated at the path's end: as many of its successors, in the file and on the
+// device, as are holes and free. Regular files alone: what else is written grows by a block at a time.
+Answer<std::uint32_t> grow_run(Volume& volume, Handle& handle, Inode& inode, const BlockPath& path, BlockNumber first,
+                               std::uint32_t most, bool privileged) {
+  EXT3_ASSIGN(const Branch branch, follow(volume, inode, path));
+  const std::uint32_t slot = path.slots[path.depth - 1] + 1;
+  const std::uint32_t end = branch.indirect ? volume.geometry.pointers_per_block() : kDirectBlocks;
+  std::uint32_t holes = 0;
+  while (holes < most && slot + holes < end && pointer_at(inode, branch.indirect, slot + holes) == 0) ++holes;
+  if (holes == 0) return 0;
+  EXT3_ASSIGN(const std::uint32_t taken, volume.blocks->extend(handle, inode, first, holes, privileged));
+  if (taken != 0 && branch.indirect) EXT3_TRY(volume.journal->get_write_access(handle, *branch.indirect));
+  for (std::uint32_t i = 0; i < taken; ++i) {
+    if (branch.indirect)
+      *branch.indirect->at<le32>(std::size_t{slot + i} * 4) = first.value + 1 + i;
+    else
+      inode.block[slot + i] = first.value + 1 + i;
+  }
+  if (taken != 0 && branch.indirect) volume.journal->dirty_metadata(handle, *branch.indirect);
+  return taken;
+}
+
 }  // namespace
 
 Answer<BlockNumber> map_block(Volume& volume, Inode& inode, FileBlock file_block) {
@@ -151,11 +173,20 @@ std::uint32_t map_credits(const Volume& volume) {
 Answer<MappedBlock> map_or_allocate(Volume& volume, Handle& handle, Inode& inode, FileBlock file_block,
                                     bool privileged) {
   if (const BlockNumber known = cached_block(inode, file_block); known != kNoBlock) return MappedBlock{known, false};
+  EXT3_ASSIGN(const MappedRun run, map_or_allocate_run(volume, handle, inode, file_block, 1, privileged));
+  cache_block(inode, file_block, run.first);
+  return MappedBlock{run.first, run.fresh};
+}
+
+Answer<MappedRun> map_or_allocate_run(Volume& volume, Handle& handle, Inode& inode, FileBlock file_block,
+                                      std::uint32_t limit, bool privileged) {
   EXT3_ASSIGN(const BlockPath path, path_to(volume, file_block));
   EXT3_ASSIGN(const Branch branch, follow(volume, inode, path));
   if (branch.block != kNoBlock) {
-    cache_block(inode, file_block, branch.block);
-    return MappedBlock{branch.block, false};
+    const MappedRun old{branch.block, run_length(volume, inode, branch.indirect, path.slots[branch.level], limit)};
+    if (old.count > 1 && volume.blocks->in_system_zone(old.first, old.count))
+      return volume.damaged(inode.number, "a block pointer leads where no file may have a block");
+    return old;
   }
   const std::uint32_t block_size = volume.geometry.block_size;
   // Short of this the inode's count of sectors cannot run over.
@@ -170,13 +201,15 @@ Answer<MappedBlock> map_or_allocate(Volume& volume, Handle& handle, Inode& inode
     give_back(volume, handle, blocks);
     return tl::make_unexpected(done.error());
   }
-  const BlockNumber block = blocks.block[blocks.count - 1];
-  inode.sectors += std::uint64_t{blocks.count} * (block_size / 512);
-  inode.last_file_block = file_block;
-  inode.last_block = block;
-  cache_block(inode, file_block, block);
+  const BlockNumber first = blocks.block[blocks.count - 1];
+  // What goes wrong in growing comes back with the next block.
+  const std::uint32_t more =
+      limit > 1 ? grow_run(volume, handle, inode, path, first, limit - 1, privileged).value_or(0) : 0;
+  inode.sectors += std::uint64_t{blocks.count + more} * (block_size / 512);
+  inode.last_file_block = FileBlock(file_block.value + more);
+  inode.last_block = BlockNumber(first.value + more);
   EXT3_TRY(volume.inodes->write(handle, inode));
-  return MappedBlock{block, true};
+  return MappedRun{first, more + 1, true};
 }
 
 }  // namespace iotape::ext3

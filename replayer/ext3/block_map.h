@@ -33,6 +33,15 @@ struct MappedBlock {
 // writes its record. ENOSPC, EFBIG, EDQUOT leave the map as it was.
 Answer<MappedBlock> map_or_allocate(Volume& volume, Handle& handle, Inode& inode, FileBlock file_block,
                                     bool privileged);
+// Likewise for a run of at most `limit` blocks that are consecutive in the file and on the device, and are either all
+// fresh or all old: exactly what as many calls of map_or_allocate would have brought, for the credits of one.
+struct MappedRun {
+  BlockNumber first;
+  std::uint32_t count = 0;
+  bool fresh = false;
+};
+Answer<MappedRun> map_or_allocate_run(Volume& volume, Handle& handle, Inode& inode, FileBlock file_block,
+                                      std::uint32_t limit, bool privileged);
 
 // Cuts the file to `size` bytes: frees whole blocks beyond it, zeroes the rest of the last one, in as many transactions
 // as it takes, the inode on the orphan list meanwhile. Grows it (a hole) when it is shorter. Sets size and times.

@@ -15,12 +15,13 @@ void run_flush_daemon(Volume& volume, const FlusherOptions& options) {
   Nanoseconds next_look = volume.host.now() + options.interval;
   while (!volume.daemons_end) {
     volume.host.wait_until(cache.flush_channel(), next_look);
-    // What cannot be written stays dirty, and whoever asks for it by fsync is told.
+    Answer<void> answer;
     if (volume.host.now() >= next_look) {
-      (void)cache.write_older(volume.host.now() - volume.options.writeback_age);
+      answer = cache.write_older(volume.host.now() - volume.options.writeback_age);
       next_look = volume.host.now() + options.interval;
     }
-    (void)cache.write_excess();
+    if (answer) answer = cache.write_excess();
+    if (!answer) volume.lost_write = answer.error();  // whoever asks by fsync is told
   }
   cache.end_flusher();
 }

@@ -56,7 +56,9 @@ Result<std::optional<JournalFile>> open_journal(BlockDevice& device, const Geome
   IOTAPE_ASSIGN(JournalFile journal, read_journal_file(device, geometry, InodeNumber(superblock.journal_inode)));
   if (needs_recovery && journal.superblock.start != 0u) {
     if (device.read_only())
-      return failure(ErrorCode::kUnsupported, "its journal must be replayed first, and the device is read-only");
+      return failure(ErrorCode::kUnsupported,
+                     "its journal must be replayed first, and it is read-only; make it writable for one mount, or "
+                     "mount a copy");
     IOTAPE_ASSIGN(report.recovery, recover_journal(device, geometry, journal));
   } else if (journal.superblock.start != 0u && !device.read_only()) {
     // A log that the superblock says nobody needs (the kernel wipes it as well): it must never be replayed later.
@@ -144,7 +146,53 @@ Answer<void> mark_mounted(Volume& volume, bool journaled) {
   return write_superblock_now(volume);
 }
 
-Answer<void> start_volume(Volume& volume, std::optional<JournalFile> journal_file, MountReport& report) {
+// The mount's last word to the superblock, and the unmount's: nothing waits in the journal.
+Answer<void> mark_recovered(Volume& volume) {
+  Superblock& superblock = volume.superblock();
+  superblock.incompatible_features = superblock.incompatible_features & ~std::uint32_t{kFeatureRecover};
+  return write_superblock_now(volume);
+}
+
+void start_journal(Volume& volume, std::optional<JournalFile> journal_file) {
+  volume.has_log = journal_file.has_value();
+  if (volume.has_log)
+    volume.journal = std::make_unique<JbdJournal>(volume.host, volume.device, *volume.cache, std::move(*journal_file),
+                                                  volume.options);
+  else
+    volume.journal = std::make_unique<NullJournal>(*volume.cache);
+}
+
+// What a crash left unfinished is finished before a volume is read, too; the journal is out of use again afterwards.
+Answer<void> settle_for_reading(Volume& volume, JournalFile journal_file, MountReport& report) {
+  volume.read_only = false;
+  start_journal(volume, std::move(journal_file));
+  Superblock& superblock = volume.superblock();
+  superblock.incompatible_features = superblock.incompatible_features | kFeatureRecover;
+  EXT3_TRY(write_superblock_now(volume));
+  EXT3_TRY(settle_orphans(volume, report));
+  volume.inodes->drop_idle();
+  EXT3_TRY(volume.journal->empty());
+  EXT3_TRY(volume.cache->write_all());
+  EXT3_TRY(volume.cache->flush_device());
+  write_counts(volume);
+  volume.read_only = true;
+  start_journal(volume, std::nullopt);
+  return mark_recovered(volume);
+}
+
+// Whoever only reads: what a crash left is settled where it can be.
+Answer<void> start_reading(Volume& volume, std::optional<JournalFile> journal_file, bool features_known,
+                           MountReport& report) {
+  const bool waits = (volume.superblock().incompatible_features & kFeatureRecover) != 0;
+  if (volume.device.read_only() || !journal_file) return {};
+  if (features_known && volume.options.journaled && (waits || volume.superblock().last_orphan != 0u))
+    return settle_for_reading(volume, std::move(*journal_file), report);
+  if (waits) return mark_recovered(volume);
+  return {};
+}
+
+Answer<void> start_volume(Volume& volume, std::optional<JournalFile> journal_file, bool features_known,
+                          MountReport& report) {
   const Geometry& geometry = volume.geometry;
   volume.cache = std::make_unique<BufferCache>(volume.device, volume.host, geometry.block_size,
                                                volume.options.cache_bytes / geometry.block_size);
@@ -152,19 +200,17 @@ Answer<void> start_volume(Volume& volume, std::optional<JournalFile> journal_fil
   tag.cause = BlockCause::kSuperblock;
   EXT3_ASSIGN(volume.superblock_buffer, volume.cache->read(BlockNumber(geometry.first_data_block), tag));
   const bool journaled = journal_file.has_value() && volume.options.journaled && !volume.read_only;
-  volume.has_log = journaled;
   if (journaled)
-    volume.journal = std::make_unique<JbdJournal>(volume.host, volume.device, *volume.cache, std::move(*journal_file),
-                                                  volume.options);
+    start_journal(volume, std::move(journal_file));
   else
-    volume.journal = std::make_unique<NullJournal>(*volume.cache);
+    start_journal(volume, std::nullopt);
   EXT3_TRY(volume.groups.load(*volume.cache, geometry));
   volume.blocks = std::make_unique<BlockAllocator>(volume);
   volume.inode_numbers =
       std::make_unique<InodeAllocator>(volume, make_placement_policy(volume.options.placement, volume.options.seed));
   volume.inodes = std::make_unique<InodeCache>(volume, kIdleInodes);
   volume.next_generation = static_cast<std::uint32_t>(volume.options.seed * 2654435769U) + 1;
-  if (volume.read_only) return {};
+  if (volume.read_only) return start_reading(volume, std::move(journal_file), features_known, report);
   EXT3_TRY(mark_mounted(volume, journaled));
   return settle_orphans(volume, report);
 }
@@ -180,6 +226,28 @@ tl::unexpected<Errno> Volume::damaged(InodeNumber inode, const char* what) {
   return refuse(EUCLEAN);
 }
 
+bool waits_for_recovery(BlockDevice& device) {
+  const auto superblock = read_superblock(device);
+  return superblock && ((superblock->incompatible_features & kFeatureRecover) != 0 || superblock->last_orphan != 0u);
+}
+
+Result<std::optional<RecoveryFigures>> recover_volume(BlockDevice& device) {
+  IOTAPE_ASSIGN(const Superblock before, read_superblock(device));
+  IOTAPE_TRY(check_features(before));
+  if ((before.incompatible_features & kFeatureRecover) == 0) return std::optional<RecoveryFigures>{};
+  IOTAPE_ASSIGN(const Geometry geometry, read_geometry(before, device.size()));
+  MountReport report;
+  IOTAPE_ASSIGN([[maybe_unused]] const auto journal, open_journal(device, geometry, before, report));
+  // The superblock itself may have been in the log.
+  IOTAPE_ASSIGN(Superblock after, read_superblock(device));
+  after.incompatible_features = after.incompatible_features & ~std::uint32_t{kFeatureRecover};
+  const std::array<IoPart, 1> part{
+      IoPart{reinterpret_cast<std::byte*>(&after), sizeof after, {BlockCause::kSuperblock, {}, {}, 0}}};
+  if (!device.write(kSuperblockOffset, part, IoReason::kDemand) || !device.flush())
+    return failure(ErrorCode::kIo, "the superblock cannot be written");
+  return report.recovery.value_or(RecoveryFigures{});
+}
+
 Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, const MountOptions& options,
                                              MountReport* report_to) {
   MountReport report;
@@ -190,7 +258,7 @@ Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, co
   volume->read_only = options.read_only || device.read_only() || !writable;
   IOTAPE_ASSIGN(auto journal_file, open_journal(device, volume->geometry, superblock, report));
   const HostEntry inside(host);
-  if (const auto answer = start_volume(*volume, std::move(journal_file), report); !answer) {
+  if (const auto answer = start_volume(*volume, std::move(journal_file), writable, report); !answer) {
     if (answer.error().value == EUCLEAN) return damaged_image(volume->first_damage.what);
     return system_failure("mounting", answer.error().value);
   }
@@ -215,7 +283,9 @@ Answer<void> sync_volume(Volume& volume) {
 Answer<void> tend_volume(Volume& volume) {
   if (volume.read_only) return {};
   EXT3_TRY(volume.journal->commit_if_due());
-  return volume.cache->write_older(volume.host.now() - volume.options.writeback_age);
+  const auto answer = volume.cache->write_older(volume.host.now() - volume.options.writeback_age);
+  if (!answer) volume.lost_write = answer.error();
+  return answer;
 }
 
 Answer<void> unmount_volume(Volume& volume) {

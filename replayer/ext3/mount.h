@@ -16,11 +16,20 @@ struct MountReport {
   std::uint32_t orphans_truncated = 0;
 };
 
-// Checks features and geometry, replays the journal when it has to be, deletes or cuts orphans. Enters the monitor
-// itself. Errors say what is wrong with the image and what to do: kCorrupt, kUnsupported, kIo.
-// REQUIRES: host and device outlive the volume, and nobody else uses the device.
+// Checks features and geometry, replays the journal when it has to be, deletes or cuts orphans, also when the volume
+// is then only read (as ext3 does), unless the device itself is read-only. Enters the monitor itself. Errors say what
+// is wrong with the image and what to do: kCorrupt, kUnsupported, kIo. REQUIRES: host and device outlive the volume,
+// and nobody else uses the device.
 Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, const MountOptions& options,
                                              MountReport* report = nullptr);
+
+// Whether a mount would have to write before anything can be read as it was meant: a journal to replay, unfinished
+// deletions. False for what is no ext3 at all.
+bool waits_for_recovery(BlockDevice& device);
+
+// What a mount does first, by itself: replays the journal, and says in the superblock that it is done. Nothing: no
+// recovery was asked for. REQUIRES: nobody uses the device.
+Result<std::optional<RecoveryFigures>> recover_volume(BlockDevice& device);
 
 // Everything in place, the journal empty, the superblock clean. Enters the monitor itself. REQUIRES: no inode is in
 // use. What is still open (a replay that ended early) is put on the orphan list's care: the next mount deletes it.

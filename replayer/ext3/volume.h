@@ -55,6 +55,7 @@ struct Volume {
   std::unique_ptr<InodeCache> inodes;
   XattrBlockIndex xattr_blocks;
   NameMiss last_miss;
+  Errno lost_write{};  // what a write that nobody waited for ended with: the next fsync says so
   std::uint32_t next_generation = 1;
   SleepLock rename_lock;  // the tree's shape: taken before any directory's lock
 

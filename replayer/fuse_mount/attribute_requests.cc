@@ -62,10 +62,12 @@ Answer<struct stat> set(ServedVolume& served, ext3::Inode& inode, const struct s
 
 void set_attributes(fuse_req_t request, fuse_ino_t node, struct stat* wanted, int which, fuse_file_info* /*file*/) {
   ServedVolume& served = served_by(request);
+  // What a truncation takes off the mode depends on the caller's groups.
+  const GroupedCaller grouped(request, (which & FUSE_SET_ATTR_SIZE) != 0);
   reply_attributes(request, inside(
                                 served, [&]() -> Answer<struct stat> {
                                   EXT3_ASSIGN(const InodeReference inode, served.nodes.get(node));
-                                  return set(served, *inode, *wanted, which, caller_of(request));
+                                  return set(served, *inode, *wanted, which, grouped.caller());
                                 }));
 }
 

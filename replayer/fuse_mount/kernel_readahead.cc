@@ -12,7 +12,7 @@
 namespace iotape::fuse_mount {
 namespace {
 
-constexpr std::string_view kKibibytes = "1024";  // as much as one request carries
+constexpr std::string_view kKibibytes = "4096";  // several requests, so that we read one while another is answered
 
 }  // namespace
 

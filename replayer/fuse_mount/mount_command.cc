@@ -6,17 +6,22 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
 #include "format/base/file_descriptor.h"
+#include "format/trace_files.h"
 #include "replayer/ext3/device/file_device.h"
 #include "replayer/ext3/mount.h"
-#include "replayer/ext3/thread_host.h"
+#include "replayer/ext3/trace/request_trace.h"
+#include "replayer/fuse_mount/client_notes.h"
 #include "replayer/fuse_mount/mount_request.h"
+#include "replayer/fuse_mount/serving_host.h"
 #include "replayer/fuse_mount/session.h"
 #include "replayer/fuse_mount/tender.h"
 #include "replayer/fuse_mount/unmount.h"
@@ -78,39 +83,114 @@ class EndSignals {
   std::jthread watcher_;
 };
 
-// Where the volume's blocks are. The decorators of a device (one that writes a trace, say) go on here.
-Result<std::unique_ptr<ext3::BlockDevice>> open_device(const MountRequest& request) {
-  const auto mode = request.options.read_only ? ext3::FileDeviceMode::kReadOnly : ext3::FileDeviceMode::kReadWrite;
-  IOTAPE_ASSIGN(ext3::FileDevice file, ext3::FileDevice::open(request.image, mode));
-  return std::make_unique<ext3::FileDevice>(std::move(file));
+// The image. One that is only read, but needs to be put in order first, is opened for writing where that is allowed; an
+// image that cannot be written is refused when it is mounted.
+Result<ext3::FileDevice> open_image(const MountRequest& request) {
+  if (request.options.read_only) {
+    IOTAPE_ASSIGN(ext3::FileDevice reading, ext3::FileDevice::open(request.image, ext3::FileDeviceMode::kReadOnly));
+    if (!ext3::waits_for_recovery(reading) || ::access(request.image.c_str(), W_OK) != 0) return reading;
+  }
+  return ext3::FileDevice::open(request.image, ext3::FileDeviceMode::kReadWrite);
 }
 
-// Mounts, says so (ready), serves and unmounts.
+// Mounts, serves and unmounts one image, and writes its trace where one is asked for.
+class MountRun {
+ public:
+  MountRun(const Terminal& terminal, const MountRequest& request, ext3::FileDevice image)
+      : terminal_(terminal), request_(request), image_(std::move(image)) {}
+  MountRun(const MountRun&) = delete;
+  MountRun& operator=(const MountRun&) = delete;
+  ~MountRun() = default;
+
+  // ready: called when the mount stands.
+  template <typename Ready>
+  Result<void> run(const Ready& ready) {
+    if (!request_.trace.empty()) IOTAPE_TRY(begin_trace());
+    auto volume = ext3::mount_volume(host_, trace_ ? static_cast<ext3::BlockDevice&>(*trace_) : image_,
+                                     request_.options, &report_);
+    if (!volume) {
+      if (trace_) ::unlink(request_.trace.c_str());  // there is nothing in it
+      return tl::make_unexpected(std::move(volume).error());
+    }
+    volume_ = std::move(*volume);
+    if (trace_) describe_mount();
+    Result<void> served = serve(ready);
+    mounted_ = nullptr;
+    const auto unmounted = ext3::unmount_volume(*volume_);
+    const Result<void> traced = trace_ ? trace_->finish() : Result<void>{};
+    if (!unmounted) return system_failure("unmounting " + request_.image, unmounted.error().value);
+    IOTAPE_TRY(std::move(served));
+    IOTAPE_TRY(judge(*volume_));
+    return traced;
+  }
+
+ private:
+  Result<void> begin_trace() {
+    ext3::RequestTraceOptions options;
+    options.path = request_.trace;
+    options.force = request_.force;
+    options.command =
+        fmt::format("mount {} {}{} --trace {}", file_name_of(request_.image), file_name_of(request_.directory),
+                    request_.words.empty() ? "" : " -o " + request_.words, file_name_of(request_.trace));
+    options.submitter = [] { return static_cast<std::uint32_t>(ServingHost::client()); };
+    options.generation = [this](ext3::InodeNumber inode) {
+      const ext3::Volume* const mounted = mounted_;
+      if (mounted == nullptr) return 0U;
+      const ext3::HostEntry inside(host_);
+      return mounted->inodes->generation_of(inode);
+    };
+    IOTAPE_ASSIGN(trace_, ext3::RequestTrace::create(image_, std::move(options)));
+    return {};
+  }
+
+  void describe_mount() {
+    mounted_ = volume_.get();
+    MountInfo mount;
+    mount.mount_point = request_.directory;
+    const bool has_journal = (volume_->superblock().compatible_features & ext3::kFeatureHasJournal) != 0;
+    mount.filesystem = request_.options.journaled && has_journal ? "ext3" : "ext2";
+    mount.options = request_.words;
+    mount.subtree = "/";
+    mount.block_size = volume_->geometry.block_size;
+    mount.hash_version = volume_->superblock().default_hash_version;
+    mount.read_only = volume_->read_only;
+    trace_->note_mount(std::move(mount));
+  }
+
+  template <typename Ready>
+  Result<void> serve(const Ready& ready) {
+    std::optional<ClientNotes> clients;
+    if (trace_) clients.emplace(*trace_);
+    // Requests past the device would be missing in a trace.
+    const FileDescriptor image(trace_ ? -1 : ::open(request_.image.c_str(), O_RDONLY | O_CLOEXEC));
+    IOTAPE_ASSIGN(const auto session,
+                  Session::open(*volume_, {request_.image, request_.directory, request_.kernel_options,
+                                           clients ? &*clients : nullptr, image.get()}));
+    tell_mounted(terminal_, request_, report_, *volume_);
+    ready();
+    const Tender tender(*volume_);
+    signals_.stop_on_signal(*session);
+    auto served = session->serve();
+    signals_.forget();
+    return served;
+  }
+
+  EndSignals signals_;
+  const Terminal& terminal_;
+  const MountRequest& request_;
+  ext3::FileDevice image_;
+  ServingHost host_;
+  std::unique_ptr<ext3::RequestTrace> trace_;
+  std::unique_ptr<ext3::Volume> volume_;
+  std::atomic<const ext3::Volume*> mounted_ = nullptr;  // whose inodes the trace may ask about
+  ext3::MountReport report_;
+};
+
 template <typename Ready>
 Result<void> mount_and_serve(const Terminal& terminal, const MountRequest& request, const Ready& ready) {
-  EndSignals signals;
-  IOTAPE_ASSIGN(const auto device, open_device(request));
-  ext3::ThreadHost host;
-  ext3::MountReport report;
-  IOTAPE_ASSIGN(const auto volume, ext3::mount_volume(host, *device, request.options, &report));
-  Result<void> served;
-  {
-    auto session = Session::open(*volume, {request.image, request.directory, request.kernel_options});
-    if (session) {
-      tell_mounted(terminal, request, report, *volume);
-      ready();
-      const Tender tender(*volume);
-      signals.stop_on_signal(**session);
-      served = (*session)->serve();
-      signals.forget();
-    } else {
-      served = tl::make_unexpected(session.error());
-    }
-  }
-  if (const auto unmounted = ext3::unmount_volume(*volume); !unmounted)
-    return system_failure("unmounting " + request.image, unmounted.error().value);
-  IOTAPE_TRY(std::move(served));
-  return judge(*volume);
+  IOTAPE_ASSIGN(ext3::FileDevice image, open_image(request));
+  MountRun run(terminal, request, std::move(image));
+  return run.run(ready);
 }
 
 int run_in_foreground(const Terminal& terminal, const MountRequest& request) {

@@ -49,12 +49,16 @@ Result<void> read_words(std::string_view text, MountRequest& request) {
 
 Result<void> understand(const std::vector<std::string>& places, const std::vector<std::string>& words,
                         MountRequest& request) {
-  for (const std::string& text : words) IOTAPE_TRY(read_words(text, request));
+  for (const std::string& text : words) {
+    IOTAPE_TRY(read_words(text, request));
+    request.words += (request.words.empty() ? "" : ",") + text;
+  }
   const std::size_t wanted = request.unmount ? 1 : 2;
   if (places.size() != wanted)
     return failure(ErrorCode::kUsage, request.unmount ? "-u takes one DIR" : "it takes an IMAGE and a DIR");
   request.directory = places.back();
   if (request.unmount) return {};
+  if (request.trace == "-") return failure(ErrorCode::kUsage, "--trace takes a file: the mount outlives its terminal");
   std::error_code error;
   request.image = std::filesystem::canonical(places.front(), error);
   if (error) return system_failure("opening " + places.front(), error.value());
@@ -76,6 +80,7 @@ std::string footer() {
       "unmount. Without allow_other only the user who mounted sees the files.\n"
       "Killed at any time, what was fsynced stays, and of the rest all but the last commit\n"
       "interval; the next mount, or e2fsck, replays the journal.\n"
+      "A trace of --trace is whole when the mount has ended; it can be read before.\n"
       "Exit status: 0 mounted (with -f: unmounted cleanly), 1 failed, 2 usage,\n"
       "4 the image is damaged.";
   return text;
@@ -93,6 +98,8 @@ std::optional<MountRequest> parse_mount_request(CommandCall& call, int& status) 
   app.add_option("-o", words, "Mount options, separated by commas; repeatable")->allow_extra_args(false);
   app.add_flag("-f,--foreground", request.foreground, "Stay, and end when it is unmounted");
   app.add_flag("-u,--unmount", request.unmount, "Unmount DIR and wait until its image is clean");
+  app.add_option("--trace", request.trace, "Write the block requests down as a trace, with what they are for");
+  app.add_flag("--force", request.force, "Overwrite an existing trace");
   app.footer(footer());
   status = parse_arguments(app, call);
   if (status >= 0) return std::nullopt;

@@ -17,6 +17,9 @@ struct MountRequest {
   bool unmount = false;  // `image` is then empty
   ext3::MountOptions options;
   std::vector<std::string> kernel_options;
+  std::string words;  // of -o, as given
+  std::string trace;  // where the block requests are written; empty: nowhere
+  bool force = false;
 };
 
 // Nothing: the command is done, with this status (help, usage).

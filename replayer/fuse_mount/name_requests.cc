@@ -71,8 +71,9 @@ Answer<InodeReference> create(ServedVolume& served, fuse_ino_t parent, std::stri
 
 void make_node_of(fuse_req_t request, fuse_ino_t parent, const char* name, const ext3::NewNode& node) {
   ServedVolume& served = served_by(request);
+  const GroupedCaller grouped(request, (node.mode & S_ISGID) != 0);
   reply_entry(request, inside(served, [&]() -> Answer<fuse_entry_param> {
-                EXT3_ASSIGN(const InodeReference inode, create(served, parent, name, node, caller_of(request)));
+                EXT3_ASSIGN(const InodeReference inode, create(served, parent, name, node, grouped.caller()));
                 return entry_of(served, *inode);
               }));
 }
@@ -118,9 +119,10 @@ Answer<fuse_entry_param> create_or_find(ServedVolume& served, fuse_ino_t parent,
 
 void create_and_open(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* file) {
   ServedVolume& served = served_by(request);
+  const GroupedCaller grouped(request, (mode & S_ISGID) != 0);
   const auto entry = inside(served, [&] {
-    return create_or_find(served, parent, name, {S_IFREG | (mode & 07777U), 0, {}, umask_of(request)},
-                          caller_of(request), *file);
+    return create_or_find(served, parent, name, {S_IFREG | (mode & 07777U), 0, {}, umask_of(request)}, grouped.caller(),
+                          *file);
   });
   if (!entry) {
     fuse_reply_err(request, entry.error().value);
@@ -171,7 +173,7 @@ void rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t 
     EXT3_ASSIGN(const InodeReference to, served.nodes.get(new_parent));
     EXT3_TRY(check_victim(served, *from, name));
     EXT3_TRY(check_victim(served, *to, new_name));
-    return ext3::rename_node(served.volume, *from, name, *to, new_name, flags);
+    return ext3::rename_node(served.volume, *from, name, *to, new_name, flags, caller_of(request));
   });
   fuse_reply_err(request, errno_of(answer));
 }

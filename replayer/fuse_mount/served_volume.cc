@@ -2,6 +2,8 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+
 #include "replayer/ext3/operations/namespace_operations.h"
 
 namespace iotape::fuse_mount {
@@ -41,6 +43,20 @@ fuse_entry_param entry_of(ServedVolume& served, ext3::Inode& inode) {
   entry.attr = status_of(inode, served.volume);
   entry.attr_timeout = entry.entry_timeout = kForever;
   return entry;
+}
+
+GroupedCaller::GroupedCaller(fuse_req_t request, bool wanted) : caller_(caller_of(request)) {
+  if (!wanted || caller_.privileged) return;
+  static_assert(sizeof(gid_t) == sizeof(std::uint32_t));
+  groups_.resize(32);
+  for (int found = 0;;) {
+    found = fuse_req_getgroups(request, static_cast<int>(groups_.size()), groups_.data());
+    const auto count = static_cast<std::size_t>(std::max(found, 0));
+    const bool fits = count <= groups_.size();
+    groups_.resize(count);
+    if (fits) break;
+  }
+  caller_.groups = groups_;
 }
 
 void reply_entry(fuse_req_t request, const ext3::Answer<fuse_entry_param>& entry) {

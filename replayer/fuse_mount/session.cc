@@ -28,9 +28,10 @@ void agree(void* /*served*/, fuse_conn_info* connection) {
   const auto refuse = [&](unsigned capability) { connection->want &= ~capability; };
   want(FUSE_CAP_EXPORT_SUPPORT | FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO |
        FUSE_CAP_EXPLICIT_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_POSIX_ACL |
-       FUSE_CAP_DONT_MASK);
+       FUSE_CAP_DONT_MASK | FUSE_CAP_IOCTL_DIR | FUSE_CAP_SPLICE_WRITE);
   refuse(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ);
   connection->max_write = kLargestTransfer;
+  connection->max_read = kLargestRead;
   connection->max_background = kBackgroundRequests;
   connection->congestion_threshold = kBackgroundRequests * 3 / 4;
   connection->time_gran = 1;
@@ -44,6 +45,7 @@ fuse_lowlevel_ops requests() {
   add_directory_requests(all);
   add_attribute_requests(all);
   add_xattr_requests(all);
+  add_control_requests(all);
   return all;
 }
 
@@ -71,7 +73,8 @@ class Arguments {
 };
 
 Arguments arguments_for(const SessionOptions& options, bool read_only) {
-  std::string words = "default_permissions,subtype=iotape,fsname=" + escaped(options.image);
+  std::string words =
+      fmt::format("default_permissions,subtype=iotape,max_read={},fsname={}", kLargestRead, escaped(options.image));
   words += read_only ? ",ro" : ",rw";
   for (const std::string& option : options.kernel_options) words += "," + option;
   return Arguments({"iotape", "-o", words});
@@ -120,6 +123,8 @@ Session::~Session() {
 Result<std::unique_ptr<Session>> Session::open(ext3::Volume& volume, const SessionOptions& options) {
   auto served = std::make_unique<Served>(volume);
   served->directory = options.directory;
+  served->served.clients = options.clients;
+  served->served.image = options.image_descriptor;
   Arguments words = arguments_for(options, volume.read_only);
   fuse_args arguments = words.get();
   const fuse_lowlevel_ops table = requests();

@@ -11,10 +11,16 @@
 
 namespace iotape::fuse_mount {
 
+class ClientNotes;
+
 struct SessionOptions {
   std::string image;                        // shown as the mount's source; absolute
   std::string directory;                    // absolute
   std::vector<std::string> kernel_options;  // allow_other, nosuid and the like
+  ClientNotes* clients = nullptr;           // told who asks; outlives the session
+  // Of the image, for long reads that go from it to the kernel past the volume's device; -1: none may. Outlives it,
+  // too.
+  int image_descriptor = -1;
 };
 
 class Session {

@@ -1,9 +1,8 @@
 #include "replayer/fuse_mount/tender.h"
 
 #include <algorithm>
-#include <chrono>
 
-#include "replayer/ext3/mount.h"
+#include "replayer/ext3/daemons.h"
 
 namespace iotape::fuse_mount {
 namespace {
@@ -13,17 +12,16 @@ constexpr Nanoseconds kLongestPause{1'000'000'000};
 }  // namespace
 
 Tender::Tender(ext3::Volume& volume) : volume_(volume) {
-  if (!volume.read_only) thread_ = std::jthread([this](const std::stop_token& end) { tend(end); });
+  if (volume.read_only) return;
+  ext3::FlusherOptions options;
+  options.interval = std::min(options.interval, kLongestPause);
+  journal_ = std::jthread([&volume] { ext3::run_commit_daemon(volume); });
+  flusher_ = std::jthread([&volume, options] { ext3::run_flush_daemon(volume, options); });
 }
 
-// A volume that failed says so to whoever uses it; here there is nobody to tell.
-void Tender::tend(const std::stop_token& end) {
-  const auto pause = std::chrono::nanoseconds(std::min(volume_.options.commit_interval, kLongestPause).value);
-  std::unique_lock lock(mutex_);
-  while (!pause_.wait_for(lock, end, pause, [&end] { return end.stop_requested(); })) {
-    const ext3::HostEntry inside(volume_.host);
-    (void)ext3::tend_volume(volume_);
-  }
+Tender::~Tender() {
+  const ext3::HostEntry inside(volume_.host);
+  ext3::end_daemons(volume_);
 }
 
 }  // namespace iotape::fuse_mount

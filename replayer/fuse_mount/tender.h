@@ -1,9 +1,7 @@
-// Tender: the thread that does what a mounted volume needs now and then: commits that are due, old data written back.
+// Tender: the two threads of a mounted volume's own (daemons.h): kjournald commits, the flusher writes back, so that
+// who writes does not have to.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
-#include <stop_token>
 #include <thread>
 
 #include "replayer/ext3/volume.h"
@@ -13,14 +11,14 @@ namespace iotape::fuse_mount {
 class Tender {
  public:
   explicit Tender(ext3::Volume& volume);
+  Tender(const Tender&) = delete;
+  Tender& operator=(const Tender&) = delete;
+  ~Tender();
 
  private:
-  void tend(const std::stop_token& end);
-
   ext3::Volume& volume_;
-  std::mutex mutex_;
-  std::condition_variable_any pause_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread journal_;
+  std::jthread flusher_;
 };
 
 }  // namespace iotape::fuse_mount

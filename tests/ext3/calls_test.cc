@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -332,6 +333,97 @@ TEST_F(CallsTest, AFileCutWithinAHoleKeepsNoEmptyIndirectBlock) {
     ASSERT_EQ(call(SYS_ftruncate, TruncateDescriptor{{0, {}}, offset - 10'000}), 0);
     EXPECT_EQ(file("/f").sectors, 0U) << offset;
   }
+}
+
+// ---- renames that leave a whiteout ----
+
+TEST_F(CallsTest, ARenameMayLeaveAWhiteoutInTheOldNamesPlace) {
+  ASSERT_EQ(open("/f", O_CREAT | O_WRONLY), 0);
+  ASSERT_EQ(make_directory("/d"), 0);
+  ASSERT_EQ(open("/d/taken", O_CREAT | O_WRONLY), 0);
+  EXPECT_EQ(rename("/f", "/d/taken", RENAME_WHITEOUT | RENAME_EXCHANGE), EINVAL);
+  EXPECT_EQ(rename("/f", "/d/taken", RENAME_WHITEOUT | RENAME_NOREPLACE), EEXIST);
+  EXPECT_EQ(rename("/f", "/d/taken", RENAME_WHITEOUT), 0);
+  EXPECT_EQ(rename("/d", "/e", RENAME_WHITEOUT), 0);
+  EXPECT_EQ(rename("/d", "/d2", RENAME_WHITEOUT), 0);  // a whiteout is a file like others
+  EXPECT_EQ(open("/e/taken", O_RDONLY), 0);
+  EXPECT_EQ(open("/f", O_RDONLY), ENXIO);
+  EXPECT_EQ(open("/f/x", O_RDONLY), ENOTDIR);
+  EXPECT_EQ(unlink("/f"), 0);
+  EXPECT_EQ(unlink("/d"), 0);
+}
+
+// ---- openat2 ----
+
+TEST_F(CallsTest, OpenInBoundsStaysInThem) {
+  ASSERT_EQ(make_directory("/d"), 0);
+  ASSERT_EQ(open("/d/f", O_CREAT | O_WRONLY), 0);
+  ASSERT_EQ(open("/f", O_CREAT | O_WRONLY), 0);
+  ASSERT_EQ(symlink("f", "/d/near"), 0);
+  ASSERT_EQ(symlink("/f", "/d/absolute"), 0);
+  ASSERT_EQ(symlink("../f", "/d/up"), 0);
+  ASSERT_EQ(open("/d", O_RDONLY | O_DIRECTORY), 0);
+  const auto directory = static_cast<std::int32_t>(outcome_.value);
+  const auto open2 = [&](const std::string& name, std::int64_t resolve, std::int64_t flags = O_RDONLY,
+                         std::int64_t mode = 0) {
+    Open op;
+    op.path = path(name);
+    op.path.directory.number = directory;
+    op.flags = flags;
+    op.mode = mode;
+    op.resolve = resolve;
+    return call(SYS_openat2, op);
+  };
+  EXPECT_EQ(open2("f", RESOLVE_BENEATH), 0);
+  EXPECT_EQ(open2("near", RESOLVE_BENEATH), 0);
+  EXPECT_EQ(open2("../f", RESOLVE_BENEATH), EXDEV);
+  EXPECT_EQ(open2("../d/f", RESOLVE_BENEATH), EXDEV);
+  EXPECT_EQ(open2("/f", RESOLVE_BENEATH), EXDEV);
+  EXPECT_EQ(open2("absolute", RESOLVE_BENEATH), EXDEV);
+  EXPECT_EQ(open2("up", RESOLVE_BENEATH), EXDEV);
+  EXPECT_EQ(open2("absolute", RESOLVE_IN_ROOT), 0);
+  EXPECT_EQ(open2("up", RESOLVE_IN_ROOT), 0);
+  EXPECT_EQ(open2("/f", RESOLVE_IN_ROOT), 0);
+  EXPECT_EQ(open2("/d/f", RESOLVE_IN_ROOT), ENOENT);
+  EXPECT_EQ(open2("near", RESOLVE_NO_SYMLINKS), ELOOP);
+  EXPECT_EQ(open2("f", RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS), 0);
+  EXPECT_EQ(open2("f", RESOLVE_BENEATH | RESOLVE_IN_ROOT), EINVAL);
+  EXPECT_EQ(open2("f", 0x1000), EINVAL);
+  EXPECT_EQ(open2("f", 0, O_RDONLY, 0644), EINVAL);
+  EXPECT_EQ(open2("new", RESOLVE_CACHED, O_CREAT | O_WRONLY, 0644), EAGAIN);
+  EXPECT_EQ(open2("new", RESOLVE_BENEATH, O_CREAT | O_WRONLY, 0644), 0);
+}
+
+// ---- chattr ----
+
+TEST_F(CallsTest, FlagsOfChattrBindEverybodyAndAreRootsToSet) {
+  ASSERT_EQ(open("/f", O_CREAT | O_RDWR, 0666), 0);
+  ControlDevice op;
+  op.descriptor.number = static_cast<std::int32_t>(outcome_.value);
+  const auto set = [&](std::int64_t flags) {
+    op.request = FS_IOC_SETFLAGS;
+    op.argument = flags;
+    return call(SYS_ioctl, op);
+  };
+  EXPECT_EQ(set(FS_NODUMP_FL), 0);
+  EXPECT_EQ(set(FS_DIRSYNC_FL), EOPNOTSUPP);
+  EXPECT_EQ(set(0x80000000), EOPNOTSUPP);
+  EXPECT_EQ(set(FS_APPEND_FL), 0);
+  EXPECT_EQ(open("/f", O_WRONLY), EPERM);
+  EXPECT_EQ(open("/f", O_WRONLY | O_APPEND), 0);
+  EXPECT_EQ(unlink("/f"), EPERM);
+  EXPECT_EQ(set(FS_IMMUTABLE_FL), 0);
+  EXPECT_EQ(open("/f", O_WRONLY | O_APPEND), EPERM);
+  EXPECT_EQ(set(FS_IMMUTABLE_FL | FS_NODUMP_FL), EPERM);
+  user_ = kSomebody;
+  EXPECT_EQ(set(0), EPERM);
+  user_ = 0;
+  op.request = FS_IOC_FSSETXATTR;
+  op.argument = FS_XFLAG_NOATIME;
+  EXPECT_EQ(call(SYS_ioctl, op), 0);
+  EXPECT_EQ(unlink("/f"), 0);
+  op.request = 0x1234;
+  EXPECT_EQ(call(SYS_ioctl, op), ENOTTY);
 }
 
 }  // namespace

@@ -201,6 +201,61 @@ TEST(MountCrashLive, OurOwnReplayAfterAKillIsClean) {
   }
 }
 
+// A mount that only reads puts a crashed image in order where it may write, is refused where it may not; a check judges
+// it without either.
+TEST(MountCrashLive, ACrashedImageIsReplayedForReadersAndJudgedInMemory) {
+  IOTAPE_NEEDS_FUSE();
+  MountedImage mounted("64M");
+  ASSERT_TRUE(mounted.mount("commit=1h")) << mounted.complaint();
+  const auto made = run_shell("cd " + mounted.path() + " && for i in $(seq 200); do echo $i > f$i; done; sync f200; " +
+                              "exec 9> gone; echo gone >&9; rm gone; sync .");
+  ASSERT_EQ(made.status, 0) << made.err;
+  mounted.kill();
+  const std::string& image = mounted.image();
+  const std::string before = run_shell("sha1sum < " + image).out;
+  const auto judged = run_program({IOTAPE_BINARY, "check", image});
+  EXPECT_EQ(judged.status, 0) << judged.out << judged.err;
+  EXPECT_NE(judged.out.find("replayed in memory"), std::string::npos) << judged.out;
+  EXPECT_NE(run_program({IOTAPE_BINARY, "check", "--json", image}).out.find("\"journal_waits\": true"),
+            std::string::npos);
+  EXPECT_EQ(run_shell("sha1sum < " + image).out, before);
+  // Root may write a file of any mode; a filesystem that is read-only stops him, too.
+  const auto refused =
+      run_shell("set -e; mkdir " + image + ".d; mount --bind $(dirname " + image + ") " + image +
+                ".d; mount -o remount,bind,ro " + image + ".d; status=0; " + IOTAPE_BINARY + " mount -o ro " + image +
+                ".d/image " + mounted.path() + " || status=$?; umount " + image + ".d; exit $status");
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("make it writable"), std::string::npos) << refused.err;
+  EXPECT_EQ(run_shell("sha1sum < " + image).out, before);
+  ASSERT_TRUE(mounted.mount("ro")) << mounted.complaint();
+  EXPECT_EQ(read_file(mounted / "f200"), "200\n");
+  EXPECT_NE(run_shell("touch " + (mounted / "f200")).status, 0);
+  EXPECT_WHOLE(mounted);
+  EXPECT_EQ(run_program({IOTAPE_BINARY, "check", image}).out.find("replayed"), std::string::npos);
+}
+
+// Long reads come from the image's pages, from our cache and, while they are written, from both.
+TEST(MountFileLive, GreatReadsAndWritesKeepEveryByte) {
+  IOTAPE_NEEDS_FUSE();
+  for (const std::string words : {"-t ext3 -b 4096", "-t ext3 -b 1024"}) {
+    MountedImage mounted("512M", words);
+    ASSERT_TRUE(mounted.mount("cache=16M")) << mounted.complaint();
+    const auto made = run_shell(
+        "set -e; cd " + mounted.path() +
+        "; head -c 100000007 /dev/urandom > ../one; cp ../one one; cmp one ../one; echo 3 > /proc/sys/vm/drop_caches; "
+        "cmp one ../one; printf changed | dd of=one bs=1 seek=50000001 conv=notrunc status=none; "
+        "printf changed | dd of=../one bs=1 seek=50000001 conv=notrunc status=none; "
+        "echo 3 > /proc/sys/vm/drop_caches; cmp one ../one; "
+        "dd if=../one of=two bs=3333333 skip=3 status=none & dd if=../one of=three bs=70001 seek=11 status=none & "
+        "for i in 1 2 3; do echo 3 > /proc/sys/vm/drop_caches; cmp one ../one; done; wait; "
+        "dd if=../one bs=3333333 skip=3 status=none | cmp - two; tail -c +770012 three | cmp - ../one; "
+        "truncate -s 60000000 one; truncate -s 90000000 one; truncate -s 60000000 ../one; truncate -s 90000000 ../one; "
+        "echo 3 > /proc/sys/vm/drop_caches; cmp one ../one");
+    EXPECT_EQ(made.status, 0) << made.out << made.err;
+    EXPECT_WHOLE(mounted);
+  }
+}
+
 // ---- refusals ----
 
 TEST(MountRefusalLive, ReadOnlyChangesNoByteOfTheImage) {

@@ -3,14 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fs.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <climits>
 #include <functional>
 #include <string>
@@ -18,59 +16,10 @@
 #include <vector>
 
 #include "tests/fuse_mount/support/fuse_mount.h"
+#include "tests/fuse_mount/support/outcomes.h"
 
 namespace iotape::fuse_mount::test {
 namespace {
-
-constexpr uid_t kSomebody = 65534;
-constexpr gid_t kAGroup = 12345;
-
-// Calls made in one directory, each with what it answered and what it left.
-class Outcomes {
- public:
-  explicit Outcomes(std::string top) : top_(std::move(top)) {}
-
-  // As the user whom `as` names for the filesystem (0: root).
-  void as(uid_t user, gid_t group) {
-    ::setfsgid(group);
-    ::setfsuid(user);
-    who_ = std::to_string(user);
-  }
-  [[nodiscard]] std::string at(std::string_view name) const { return top_ + "/" + std::string(name); }
-  void note(const std::string& what, int answer) {
-    lines_.push_back(who_ + " " + what + ": " + (answer >= 0 ? "done" : ::strerrorname_np(errno)));
-  }
-  void look(const std::string& name) {
-    struct stat status {};
-    if (::lstat(at(name).c_str(), &status) != 0) return note("lstat " + name, -1);
-    std::array<char, 128> text{};
-    std::snprintf(text.data(), text.size(), "%o %lu %u:%u %ld %lx", status.st_mode, status.st_nlink, status.st_uid,
-                  status.st_gid, S_ISDIR(status.st_mode) ? 0L : static_cast<long>(status.st_size), status.st_rdev);
-    lines_.push_back(name + " is " + text.data());
-  }
-  // Whether a call left these times of a file as they were: "amc" letters of those that changed.
-  void changed_times(const std::string& what, const std::string& name, const std::function<void()>& call) {
-    struct stat before {
-    }, after{};
-    ::lstat(at(name).c_str(), &before);
-    ::usleep(12000);
-    call();
-    ::lstat(at(name).c_str(), &after);
-    const auto differs = [](const timespec& a, const timespec& b) {
-      return a.tv_sec != b.tv_sec || a.tv_nsec != b.tv_nsec;
-    };
-    std::string changed;
-    if (differs(before.st_mtim, after.st_mtim)) changed += 'm';
-    if (differs(before.st_ctim, after.st_ctim)) changed += 'c';
-    lines_.push_back(what + " changes times " + changed + " of " + name);
-  }
-  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
-
- private:
-  std::string top_;
-  std::string who_ = "0";
-  std::vector<std::string> lines_;
-};
 
 using Call = std::pair<const char*, std::function<int(const std::string&)>>;
 
@@ -329,25 +278,7 @@ std::vector<std::string> outcomes_on(const std::string& top) {
   return all.lines();
 }
 
-TEST(PosixLive, EveryCallAnswersAsOnTheKernelsExt3) {
-  IOTAPE_NEEDS_FUSE();
-  MountedImage ours("256M", "-t ext3 -N 60000");
-  ASSERT_TRUE(ours.mount("allow_other")) << ours.complaint();
-  const auto answered = outcomes_on(ours.path());
-  EXPECT_TRUE(ours.unmount());
-  EXPECT_EQ(ours.judge(), "");
-  MountedImage kernels("256M", "-t ext3 -N 60000");
-  ASSERT_TRUE(kernels.mount_by_kernel());
-  const auto expected = outcomes_on(kernels.path());
-  ASSERT_EQ(answered.size(), expected.size());
-  std::size_t different = 0;
-  for (std::size_t i = 0; i < answered.size(); ++i) {
-    if (answered[i] == expected[i]) continue;
-    if (++different <= 40) ADD_FAILURE() << "ours:     " << answered[i] << "\nkernel's: " << expected[i];
-  }
-  RecordProperty("outcomes", static_cast<int>(answered.size()));
-  EXPECT_EQ(different, 0U) << "of " << answered.size();
-}
+TEST(PosixLive, EveryCallAnswersAsOnTheKernelsExt3) { expect_the_kernels_answers(&outcomes_on, "-t ext3 -N 60000"); }
 
 }  // namespace
 }  // namespace iotape::fuse_mount::test

@@ -154,7 +154,7 @@ void change(Volume& volume) {
   if (file) (void)truncate_file(volume, **file, 100, root);
   if (file) (void)write_xattr(volume, **file, "user.large", "", XattrMode::kEither, root);
   const auto directory = look_up(volume, **top, "directory");
-  if (directory) (void)rename_node(volume, **directory, "a name long enough for an index 3", **top, "moved", 0);
+  if (directory) (void)rename_node(volume, **directory, "a name long enough for an index 3", **top, "moved", 0, {});
   for (int i = 0; directory && i < 20; ++i)
     (void)create_node(volume, **directory, fmt::format("another name for the index {}", i), {0100644, 0, {}, 0}, root);
   (void)unlink_name(volume, **top, "file");

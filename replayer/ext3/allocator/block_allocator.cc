@@ -15,13 +15,15 @@ bool ranges_meet(std::uint64_t first, std::uint64_t count, std::uint64_t other, 
 
 }  // namespace
 
-bool BlockAllocator::has_room(bool privileged) const {
+// Free blocks that the caller may have.
+std::uint64_t BlockAllocator::room(bool privileged) const {
   const std::uint64_t free = volume_.groups.free_blocks();
-  return privileged ? free != 0 : free > volume_.superblock().reserved_blocks_count;
+  const std::uint64_t kept = privileged ? 0 : std::uint64_t{volume_.superblock().reserved_blocks_count};
+  return free > kept ? free - kept : 0;
 }
 
 Answer<BlockNumber> BlockAllocator::allocate(Handle& handle, Inode& inode, BlockNumber goal, bool privileged) {
-  if (!has_room(privileged)) return refuse(ENOSPC);
+  if (room(privileged) == 0) return refuse(ENOSPC);
   const Geometry& geometry = volume_.geometry;
   Wish wish{inode, goal};
   if (goal.value < geometry.first_data_block || goal.value >= geometry.block_count)
@@ -86,6 +88,33 @@ Answer<std::optional<BlockNumber>> BlockAllocator::try_group(Handle& handle, con
   volume_.journal->dirty_metadata(handle, *buffer);
   volume_.groups.change(*volume_.journal, handle, group, {.free_blocks = -1});
   return BlockNumber(bits.first_block + *bit);
+}
+
+Answer<std::uint32_t> BlockAllocator::extend(Handle& handle, Inode& inode, BlockNumber last, std::uint32_t most,
+                                             bool privileged) {
+  const Geometry& geometry = volume_.geometry;
+  const GroupNumber group = geometry.group_of(last);
+  const std::uint32_t begin = geometry.bit_of(last) + 1;
+  std::uint32_t end = geometry.group_blocks(group);
+  const bool windowed = volume_.options.reservation && inode.is_regular();
+  if (windowed) {
+    if (inode.window == nullptr || !inode.window->covers(last.value)) return 0;  // found without a window: search again
+    end = std::min(end, inode.window->last - geometry.group_first(group).value + 1);
+  }
+  end =
+      static_cast<std::uint32_t>(std::min({std::uint64_t{end}, std::uint64_t{begin} + most, begin + room(privileged)}));
+  if (begin >= end) return 0;
+  EXT3_ASSIGN(const BufferReference buffer, bitmap(group));
+  EXT3_TRY(access(handle, *buffer, group));
+  const BitmapView bits{buffer->data, volume_.journal->committed_bits(*buffer)};
+  std::uint32_t bit = begin;
+  for (; bit < end && bits.free(bit); ++bit) set_bit(buffer->data, bit);
+  const std::uint32_t taken = bit - begin;
+  if (taken == 0) return 0;
+  if (windowed) inode.window->hits += taken;
+  volume_.journal->dirty_metadata(handle, *buffer);
+  volume_.groups.change(*volume_.journal, handle, group, {.free_blocks = -static_cast<std::int32_t>(taken)});
+  return taken;
 }
 
 Answer<void> BlockAllocator::release(Handle& handle, BlockNumber first, std::uint32_t count) {

@@ -36,6 +36,10 @@ class BlockAllocator {
 
   // One block for the inode, near the goal. Counts it in the group's descriptor, not in the inode. ENOSPC. May wait.
   Answer<BlockNumber> allocate(Handle& handle, Inode& inode, BlockNumber goal, bool privileged);
+  // Takes the blocks that follow `last`, one after the other, for as long as allocate(), with each one's successor as
+  // the goal, would give just that; at most `most`. What it would give elsewhere is left to it. How many were taken.
+  // REQUIRES: the handle that allocated `last` for this inode. May wait.
+  Answer<std::uint32_t> extend(Handle& handle, Inode& inode, BlockNumber last, std::uint32_t most, bool privileged);
   // Gives back count consecutive blocks. The caller has told the journal (Journal::forget). Blocks that are free
   // already, or part of the volume's own structures, are damage: counted, left alone. May wait.
   Answer<void> release(Handle& handle, BlockNumber first, std::uint32_t count);
@@ -52,7 +56,7 @@ class BlockAllocator {
     BlockNumber goal;
     ReservationWindow* window = nullptr;
   };
-  [[nodiscard]] bool has_room(bool privileged) const;
+  [[nodiscard]] std::uint64_t room(bool privileged) const;
   Answer<BlockNumber> search_all(Handle& handle, const Wish& wish);
   Answer<std::optional<BlockNumber>> try_group(Handle& handle, const Wish& wish, GroupNumber group,
                                                std::optional<std::uint32_t> goal);

@@ -1,6 +1,7 @@
 #include "replayer/ext3/calls/call_issuer.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 
 #include "replayer/ext3/calls/issuer.h"
 
@@ -38,9 +39,15 @@ Answer<std::string_view> Issuer::text_of(const Text& text) {
 
 Answer<WalkStart> Issuer::start_of(const PathArgument& path) {
   WalkStart start = thread_.view->start;
-  if (path.directory.number == kAtCurrentDirectory || path.absolute()) return start;
-  EXT3_ASSIGN(const OpenFile* const open, file(path.directory, true));
-  start.current = open->inode;
+  const bool scoped = (resolve_ & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) != 0;
+  if (path.directory.number != kAtCurrentDirectory && (scoped || !path.absolute())) {
+    EXT3_ASSIGN(const OpenFile* const open, file(path.directory, true));
+    start.current = open->inode;
+  }
+  if (scoped) start.root = start.current;
+  start.beneath = (resolve_ & RESOLVE_BENEATH) != 0;
+  start.no_symlinks = (resolve_ & RESOLVE_NO_SYMLINKS) != 0;
+  start.no_crossing = (resolve_ & RESOLVE_NO_XDEV) != 0 && !scoped;
   return start;
 }
 

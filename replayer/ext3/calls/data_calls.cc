@@ -107,7 +107,8 @@ Issuer::Outcome Issuer::operator()(const Write& op) {
   const bool append = (open->flags & O_APPEND) != 0 || (number_ == SYS_pwritev2 && (op.flags & RWF_APPEND) != 0);
   const Outcome outcome = write_at(*open, offset, length, append);
   if (outcome && !own_offset) open->offset = offset + static_cast<std::uint64_t>(*outcome);
-  const bool whole = (open->flags & O_SYNC) == O_SYNC || (op.flags & RWF_SYNC) != 0;
+  const bool whole =
+      (open->flags & O_SYNC) == O_SYNC || (op.flags & RWF_SYNC) != 0 || open->inode->has_flag(kInodeSync);
   const bool data_only = (open->flags & O_DSYNC) != 0 || (op.flags & RWF_DSYNC) != 0;
   if (outcome && *outcome > 0 && (whole || data_only)) EXT3_TRY(sync_open(*open, !whole));
   return outcome;

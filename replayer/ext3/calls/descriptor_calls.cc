@@ -1,12 +1,15 @@
 // Calls that make, share and end descriptors.
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "replayer/ext3/calls/issuer.h"
+#include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/ext3/operations/file_operations.h"
 
 namespace iotape::ext3 {
@@ -24,6 +27,21 @@ int access_wanted(std::int64_t flags) {
     default:
       return R_OK | W_OK;
   }
+}
+
+// What openat2(2) is stricter about. Nothing is mounted below, and there are no magic links: those rules forbid
+// nothing.
+Answer<void> check_open_how(const Open& op) {
+  constexpr std::int64_t kScoped = RESOLVE_BENEATH | RESOLVE_IN_ROOT;
+  constexpr std::int64_t kKnown =
+      kScoped | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED;
+  const bool creates = (op.flags & (O_CREAT | kTemporary)) != 0;
+  if ((op.resolve & ~kKnown) != 0 || (op.resolve & kScoped) == kScoped) return refuse(EINVAL);
+  constexpr std::int64_t kWithPath = O_DIRECTORY | O_NOFOLLOW | O_PATH | O_CLOEXEC;
+  if ((op.flags & O_PATH) != 0 && (op.flags & ~kWithPath) != 0) return refuse(EINVAL);
+  if ((op.mode & ~std::int64_t{07777}) != 0 || (!creates && op.mode != 0)) return refuse(EINVAL);
+  if ((op.resolve & RESOLVE_CACHED) != 0 && (creates || (op.flags & O_TRUNC) != 0)) return refuse(EAGAIN);
+  return {};
 }
 
 FileReference reference_of(const Inode& inode, DeviceId device) {
@@ -93,8 +111,8 @@ Issuer::Outcome Issuer::keep_open(InodeReference inode, std::int64_t flags) {
 }
 
 Issuer::Outcome Issuer::operator()(const Open& op) {
-  if (op.resolve != 0 && (op.resolve & ~std::int64_t{RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED}) != 0)
-    return skip(SkipReason::kNotReplayable);  // a walk of another kind
+  if (number_ == SYS_openat2) EXT3_TRY(check_open_how(op));
+  resolve_ = op.resolve;
   const std::int64_t flags = number_ == SYS_creat ? op.flags | O_CREAT | O_WRONLY | O_TRUNC : op.flags;
   EXT3_ASSIGN(InodeReference inode, open_inode(op, flags));
   return keep_open(std::move(inode), flags);
@@ -165,8 +183,29 @@ Issuer::Outcome Issuer::operator()(const Lock& op) {
 }
 
 Issuer::Outcome Issuer::operator()(const ControlDevice& op) {
-  EXT3_TRY(file(op.descriptor));
-  return refuse(ENOTTY);
+  EXT3_ASSIGN(OpenFile* const open, file(op.descriptor));
+  Inode& inode = *open->inode;
+  if (!inode.is_regular() && !inode.is_directory()) return refuse(ENOTTY);
+  const auto value = static_cast<std::uint32_t>(op.argument);  // what the argument pointed to
+  switch (static_cast<std::uint64_t>(op.request)) {
+    case FS_IOC_GETFLAGS:
+    case FS_IOC_FSGETXATTR:
+    case FS_IOC_GETVERSION:
+      return 0;
+    case FS_IOC_SETFLAGS:
+      return set_flags(inode, value);
+    case FS_IOC_FSSETXATTR:
+      return set_flags(inode, (shown_flags(inode) & ~flags_from_extended(~0U)) | flags_from_extended(value));
+    default:
+      return refuse(ENOTTY);
+  }
+}
+
+Issuer::Outcome Issuer::set_flags(Inode& inode, std::uint32_t flags) {
+  if (volume_.read_only) return refuse(EROFS);
+  if (!thread_.credentials.owns(inode)) return refuse(EPERM);
+  EXT3_TRY(change_flags(volume_, inode, flags, thread_.credentials.caller()));
+  return 0;
 }
 
 Issuer::Outcome Issuer::operator()(const ProcessCall& op) {

@@ -115,6 +115,7 @@ class Issuer {
   Outcome truncate_to(Inode& inode, std::int64_t length);
   Outcome sync_open(const OpenFile& open, bool data_only);
 
+  Outcome set_flags(Inode& inode, std::uint32_t flags);
   Outcome change_mode(Inode& inode, std::int64_t mode);
   Outcome change_owner(Inode& inode, std::int64_t user, std::int64_t group);
   Outcome set_xattr(Inode& inode, const Text& name, const Text& value, std::int64_t size, std::int64_t flags);
@@ -129,6 +130,7 @@ class Issuer {
   CallData& data_;
   DeviceId device_;
   CallAnswer& answer_;
+  std::int64_t resolve_ = 0;  // RESOLVE_* of openat2: how this call's path is walked
 };
 
 }  // namespace iotape::ext3

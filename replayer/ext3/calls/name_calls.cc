@@ -78,12 +78,10 @@ Answer<PathEnd> Issuer::removable(const PathArgument& path, bool directory) {
 
 namespace {
 
-constexpr std::int64_t kBothRenames = RENAME_NOREPLACE | RENAME_EXCHANGE;
-
 Answer<void> check_rename_names(const PathEnd& from, const PathEnd& to, std::int64_t flags) {
   if (!from.inode) return refuse(from.name.size() > kNameLimit ? ENAMETOOLONG : ENOENT);
   if (to.name.size() > kNameLimit) return refuse(ENAMETOOLONG);
-  if (flags == RENAME_NOREPLACE && to.inode) return refuse(EEXIST);
+  if ((flags & RENAME_NOREPLACE) != 0 && to.inode) return refuse(EEXIST);
   if (flags == RENAME_EXCHANGE && !to.inode) return refuse(ENOENT);
   if (flags == RENAME_EXCHANGE && to.must_be_directory && !to.inode->is_directory()) return refuse(ENOTDIR);
   if (from.inode->is_directory()) return {};
@@ -110,19 +108,19 @@ Answer<void> check_rename_rights(const PathEnd& from, const PathEnd& to, std::in
 }  // namespace
 
 Issuer::Outcome Issuer::operator()(const Rename& op) {
-  if ((op.flags & ~kBothRenames) != 0 || op.flags == kBothRenames) return refuse(EINVAL);
+  if (!renames_with(static_cast<std::uint64_t>(op.flags))) return refuse(EINVAL);
   EXT3_ASSIGN(PathEnd from, end_of(op.from, LastSymlink::kNever));
   EXT3_ASSIGN(PathEnd to, end_of(op.to, LastSymlink::kNever));
   if (from.dots) return refuse(EBUSY);
-  if (to.dots) return refuse(op.flags == RENAME_NOREPLACE ? EEXIST : EBUSY);
+  if (to.dots) return refuse((op.flags & RENAME_NOREPLACE) != 0 ? EEXIST : EBUSY);
   if (volume_.read_only) return refuse(EROFS);
   EXT3_TRY(check_rename_names(from, to, op.flags));
   if (from.inode.get() == to.inode.get()) return 0;
   EXT3_TRY(check_rename_rights(from, to, op.flags, thread_.credentials));
   from.inode = {};  // the last name may go: nobody but the filesystem holds what it was
   to.inode = {};
-  EXT3_TRY(
-      rename_node(volume_, *from.directory, from.name, *to.directory, to.name, static_cast<std::uint32_t>(op.flags)));
+  EXT3_TRY(rename_node(volume_, *from.directory, from.name, *to.directory, to.name,
+                       static_cast<std::uint32_t>(op.flags), thread_.credentials.caller()));
   return 0;
 }
 

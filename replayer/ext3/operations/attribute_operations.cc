@@ -1,5 +1,10 @@
 #include "replayer/ext3/operations/attribute_operations.h"
 
+#include <linux/fs.h>
+
+#include <array>
+#include <utility>
+
 #include "replayer/ext3/volume.h"
 #include "replayer/ext3/xattr/xattr.h"
 
@@ -7,6 +12,18 @@ namespace iotape::ext3 {
 namespace {
 
 constexpr std::uint32_t kPermissionBits = 07777;
+constexpr std::uint32_t kShownFlags = 0x725BDFFF;  // EXT4_FL_USER_VISIBLE: what may be passed back
+constexpr std::uint32_t kBindingFlags = kInodeImmutable | kInodeAppendOnly;
+constexpr std::uint32_t kFlagsOfDirectories = kInodeDirectorySync | kInodeTopDirectory;
+constexpr std::uint32_t kFlagsOfAll = kInodeNoDump | kInodeNoAccessTime;
+constexpr std::uint32_t kSettableFlags = kInodeSecureRemove | kInodeUndelete | kInodeCompressed | kInodeSync |
+                                         kBindingFlags | kFlagsOfAll | kInodeJournalData | kInodeNoTail |
+                                         kFlagsOfDirectories;
+constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 5> kExtendedFlags{{{kInodeImmutable, FS_XFLAG_IMMUTABLE},
+                                                                                 {kInodeAppendOnly, FS_XFLAG_APPEND},
+                                                                                 {kInodeSync, FS_XFLAG_SYNC},
+                                                                                 {kInodeNoAccessTime, FS_XFLAG_NOATIME},
+                                                                                 {kInodeNoDump, FS_XFLAG_NODUMP}}};
 constexpr std::int64_t kRelativeLimit = 24 * 60 * 60;  // relatime: at least once a day
 
 bool access_time_is_due(const Volume& volume, const Inode& inode, const FileTime& now) {
@@ -59,7 +76,40 @@ Answer<void> change_with_acl(Volume& volume, Inode& inode, const AttributeChange
   return handle.stop();
 }
 
+std::uint32_t settable_flags(const Inode& inode) {
+  if (inode.is_directory()) return kSettableFlags;
+  return inode.is_regular() ? kSettableFlags & ~kFlagsOfDirectories : kFlagsOfAll;
+}
+
 }  // namespace
+
+std::uint32_t shown_flags(const Inode& inode) { return inode.flags & kShownFlags; }
+
+Answer<void> change_flags(Volume& volume, Inode& inode, std::uint32_t flags, const Caller& caller) {
+  if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);
+  const SleepLockGuard locked(volume.host, inode.lock);
+  const std::uint32_t changed = flags ^ shown_flags(inode);
+  if ((changed & (kBindingFlags | kInodeJournalData)) != 0 && !caller.privileged) return refuse(EPERM);
+  // Tools pass back all that they were shown: what can never be set is ignored, what another kind of file has is not.
+  const std::uint32_t settable = settable_flags(inode);
+  if ((flags & ~kShownFlags) != 0 || (flags & kSettableFlags & ~settable) != 0) return refuse(EOPNOTSUPP);
+  if ((flags & inode.flags & kInodeImmutable) != 0 && (changed & settable) != 0) return refuse(EPERM);
+  inode.flags = (inode.flags & ~settable) | (flags & settable);
+  inode.change_time = volume.storable_now();
+  return write_record(volume, inode);
+}
+
+std::uint32_t extended_flags(std::uint32_t flags) {
+  std::uint32_t extended = 0;
+  for (const auto& [plain, other] : kExtendedFlags) extended |= (flags & plain) != 0 ? other : 0;
+  return extended;
+}
+
+std::uint32_t flags_from_extended(std::uint32_t extended) {
+  std::uint32_t flags = 0;
+  for (const auto& [plain, other] : kExtendedFlags) flags |= (extended & other) != 0 ? plain : 0;
+  return flags;
+}
 
 Answer<void> change_attributes(Volume& volume, Inode& inode, const AttributeChange& change) {
   if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);

@@ -24,6 +24,15 @@ struct AttributeChange {
 // Also the change time. A change of owner takes the set-id bits off anything but a directory.
 Answer<void> change_attributes(Volume& volume, Inode& inode, const AttributeChange& change);
 
+// What chattr(1) shows and sets, as numbers of FS_IOC_GETFLAGS: the bits of InodeFlag.
+std::uint32_t shown_flags(const Inode& inode);
+// Sets those that ext3 lets be set on such a file. EOPNOTSUPP for bits that it does not show; EPERM where IMMUTABLE or
+// APPEND change, or JOURNAL_DATA, and the caller is not privileged, or while an immutable file stays so.
+Answer<void> change_flags(Volume& volume, Inode& inode, std::uint32_t flags, const Caller& caller);
+// The same bits as FS_IOC_FSGETXATTR has them, for those that it has; and back.
+std::uint32_t extended_flags(std::uint32_t flags);
+std::uint32_t flags_from_extended(std::uint32_t extended);
+
 // The access time after a read, by the mount's rule; quiet on a read-only volume.
 Answer<void> touch_access_time(Volume& volume, Inode& inode);
 

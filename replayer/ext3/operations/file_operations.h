@@ -7,11 +7,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "replayer/ext3/cache/buffer.h"
 #include "replayer/ext3/inode.h"
 #include "replayer/ext3/operations/caller.h"
+#include "replayer/ext3/sleep_lock.h"
 
 namespace iotape::ext3 {
 
@@ -26,6 +31,38 @@ struct ReadAheadState {
 // Fills `into` from offset on; fewer bytes at the end of the file. Updates the access time by the mount's rule.
 Answer<std::size_t> read_file(Volume& volume, Inode& inode, std::uint64_t offset, std::span<std::byte> into,
                               ReadAheadState& ahead);
+// A stretch of a file as it lies in memory and, where it is in no cache of ours, on the device: to be sent on without a
+// copy. Nobody changes or cuts the file while one lives, so it should not live long. REQUIRES: destroyed inside.
+class FilePieces {
+ public:
+  struct Piece {
+    const std::byte* memory = nullptr;  // nullptr: on the device
+    std::uint64_t device_offset = 0;    // bytes
+    std::size_t length = 0;
+  };
+  // least_on_device: shorter stretches than this, in bytes, are brought into memory. By default all are.
+  FilePieces(Volume& volume, Inode& inode, std::size_t least_on_device = std::numeric_limits<std::size_t>::max());
+  // Consecutive; a hole's zeros are everybody's.
+  [[nodiscard]] std::span<const Piece> pieces() const { return pieces_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool all_in_memory() const { return all_in_memory_; }
+
+  [[nodiscard]] std::size_t least_on_device() const { return least_on_device_; }
+  void add(BufferReference buffer, std::uint32_t within, std::size_t length);
+  void add_zeros(std::size_t length);
+  void add_on_device(std::uint64_t device_offset, std::size_t length);
+
+ private:
+  std::optional<SharedSleepLockGuard> locked_;
+  std::size_t least_on_device_;
+  std::vector<BufferReference> buffers_;
+  std::vector<Piece> pieces_;
+  std::size_t size_ = 0;
+  bool all_in_memory_ = true;
+};
+// As read_file, but the bytes stay where they are. REQUIRES: pieces is fresh, and the inode's.
+Answer<void> read_pieces(Volume& volume, Inode& inode, std::uint64_t offset, std::size_t length, ReadAheadState& ahead,
+                         FilePieces& pieces);
 // Fewer bytes than asked for when the volume fills up on the way. append: at the end, whatever the offset; `offset` is
 // set to where it began.
 Answer<std::size_t> write_file(Volume& volume, Inode& inode, std::uint64_t& offset, std::span<const std::byte> from,

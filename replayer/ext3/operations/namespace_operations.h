@@ -29,9 +29,13 @@ Answer<InodeReference> create_node(Volume& volume, Inode& directory, std::string
 Answer<void> link_node(Volume& volume, Inode& directory, std::string_view name, Inode& existing);
 Answer<void> unlink_name(Volume& volume, Inode& directory, std::string_view name);
 Answer<void> remove_directory(Volume& volume, Inode& directory, std::string_view name);
-// flags: RENAME_NOREPLACE or RENAME_EXCHANGE; anything else is EINVAL.
+// flags: RENAME_NOREPLACE, RENAME_EXCHANGE, or RENAME_WHITEOUT, alone or with the first: a character device 0:0 of the
+// caller's takes the old name's place. Anything else is EINVAL.
 Answer<void> rename_node(Volume& volume, Inode& from_directory, std::string_view from, Inode& to_directory,
-                         std::string_view to, std::uint32_t flags);
+                         std::string_view to, std::uint32_t flags, const Caller& caller);
+
+// Whether the flags of renameat2(2) go together.
+bool renames_with(std::uint64_t flags);
 
 // A device's number as NewNode has it.
 std::uint64_t device_number(const Inode& inode);

@@ -1,4 +1,4 @@
-// rename(2), with RENAME_NOREPLACE and RENAME_EXCHANGE.
+// rename(2), with RENAME_NOREPLACE, RENAME_EXCHANGE and RENAME_WHITEOUT.
 #include <linux/fs.h>
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include "replayer/ext3/directory/directory.h"
 #include "replayer/ext3/operations/name_rules.h"
 #include "replayer/ext3/operations/namespace_operations.h"
+#include "replayer/ext3/operations/new_inode.h"
 #include "replayer/ext3/operations/retry_allocation.h"
 #include "replayer/ext3/volume.h"
 
@@ -47,7 +48,8 @@ struct RenameSides {
   DirectoryProbe from_probe;
   DirectoryProbe to_probe;
   Inode* source = nullptr;
-  Inode* target = nullptr;  // what `to` means now
+  Inode* target = nullptr;    // what `to` means now
+  Inode* whiteout = nullptr;  // what `from` will mean
   [[nodiscard]] bool same_directory() const { return &from_directory == &to_directory; }
 };
 
@@ -78,6 +80,16 @@ Answer<void> move_directory(Volume& volume, Handle& handle, RenameSides& sides) 
   return volume.inodes->write(handle, sides.to_directory);
 }
 
+// The old name goes, or means the whiteout.
+Answer<void> leave_old_name(Volume& volume, Handle& handle, RenameSides& sides) {
+  // The insertion may have moved the old name: a leaf that was split, a directory that got its index.
+  EXT3_ASSIGN(sides.from_probe, probe_directory(volume, sides.from_directory, sides.from));
+  if (!sides.from_probe.found()) return volume.damaged(sides.from_directory.number, "a name lost while renaming");
+  if (sides.whiteout == nullptr) return erase_name(volume, handle, sides.from_directory, sides.from_probe);
+  return rewrite_name(volume, handle, sides.from_directory, sides.from_probe, sides.whiteout->number,
+                      sides.whiteout->mode);
+}
+
 Answer<void> replace(Volume& volume, Handle& handle, RenameSides& sides) {
   if (sides.target != nullptr)
     EXT3_TRY(
@@ -87,10 +99,7 @@ Answer<void> replace(Volume& volume, Handle& handle, RenameSides& sides) {
                          sides.source->mode));
   sides.source->change_time = volume.storable_now();
   EXT3_TRY(volume.inodes->write(handle, *sides.source));
-  // The insertion may have moved the old name: a leaf that was split, a directory that got its index.
-  EXT3_ASSIGN(sides.from_probe, probe_directory(volume, sides.from_directory, sides.from));
-  if (!sides.from_probe.found()) return volume.damaged(sides.from_directory.number, "a name lost while renaming");
-  EXT3_TRY(erase_name(volume, handle, sides.from_directory, sides.from_probe));
+  EXT3_TRY(leave_old_name(volume, handle, sides));
   if (sides.source->is_directory()) EXT3_TRY(move_directory(volume, handle, sides));
   if (sides.target == nullptr) return {};
   sides.target->links -= sides.target->is_directory() ? sides.target->links : 1;
@@ -119,6 +128,17 @@ Answer<void> exchange(Volume& volume, Handle& handle, RenameSides& sides) {
   return volume.inodes->write(handle, *sides.target);
 }
 
+// replace, with a whiteout made first. `whiteout` is the caller's, to be dropped last.
+Answer<void> replace_with_whiteout(Volume& volume, Handle& handle, RenameSides& sides, const Caller& caller,
+                                   InodeReference& whiteout) {
+  const NewPlace place{sides.from_directory, sides.from, sides.from_probe.leaf_block};
+  EXT3_TRY(make_inode(volume, handle, place, {S_IFCHR, 0, {}}, caller, whiteout));
+  sides.whiteout = whiteout.get();
+  const auto replaced = replace(volume, handle, sides);
+  if (!replaced) EXT3_TRY(unmake_inode(volume, handle, *whiteout));
+  return replaced;
+}
+
 Answer<void> check_exchange(const RenameSides& sides) {
   if (sides.same_directory() || sides.source->is_directory() == sides.target->is_directory()) return {};
   const Inode& gains = sides.source->is_directory() ? sides.to_directory : sides.from_directory;
@@ -127,14 +147,15 @@ Answer<void> check_exchange(const RenameSides& sides) {
 }
 
 Answer<void> rename_once(Volume& volume, Inode& from_directory, std::string_view from, Inode& to_directory,
-                         std::string_view to, std::uint32_t flags) {
+                         std::string_view to, std::uint32_t flags, const Caller& caller) {
   InodeReference source;  // dropped after every lock and handle
   InodeReference target;
+  InodeReference whiteout;
   const SleepLockGuard one_at_a_time(volume.host, volume.rename_lock);
   EXT3_ASSIGN(const bool from_above, is_ancestor(volume, from_directory, InodeReference(&to_directory)));
   const TwoDirectories locked(volume.host, from_above ? from_directory : to_directory,
                               from_above ? to_directory : from_directory);
-  RenameSides sides{from_directory, to_directory, from, to, {}, {}, nullptr, nullptr};
+  RenameSides sides{from_directory, to_directory, from, to, {}, {}};
   EXT3_ASSIGN(sides.from_probe, probe_directory(volume, from_directory, from));
   if (!sides.from_probe.found()) return refuse(ENOENT);
   EXT3_ASSIGN(source, volume.inodes->get(sides.from_probe.inode));
@@ -163,8 +184,15 @@ Answer<void> rename_once(Volume& volume, Inode& from_directory, std::string_view
     EXT3_TRY(check_exchange(sides));
   else
     EXT3_TRY(check_types(volume, sides));
-  EXT3_ASSIGN(Handle handle, volume.journal->start(rename_credits(volume)));
-  EXT3_TRY((flags & RENAME_EXCHANGE) != 0 ? exchange(volume, handle, sides) : replace(volume, handle, sides));
+  const bool leaves_whiteout = (flags & RENAME_WHITEOUT) != 0;
+  EXT3_ASSIGN(Handle handle, volume.journal->start(rename_credits(volume) +
+                                                   (leaves_whiteout ? new_inode_credits(volume, S_IFCHR) : 0)));
+  if ((flags & RENAME_EXCHANGE) != 0)
+    EXT3_TRY(exchange(volume, handle, sides));
+  else if (leaves_whiteout)
+    EXT3_TRY(replace_with_whiteout(volume, handle, sides, caller, whiteout));
+  else
+    EXT3_TRY(replace(volume, handle, sides));
   if (from_directory.has_flag(kInodeDirectorySync) || to_directory.has_flag(kInodeDirectorySync))
     handle.make_synchronous();
   return handle.stop();
@@ -172,15 +200,21 @@ Answer<void> rename_once(Volume& volume, Inode& from_directory, std::string_view
 
 }  // namespace
 
+bool renames_with(std::uint64_t flags) {
+  if ((flags & ~std::uint64_t{RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT}) != 0) return false;
+  return (flags & RENAME_EXCHANGE) == 0 || flags == RENAME_EXCHANGE;
+}
+
 Answer<void> rename_node(Volume& volume, Inode& from_directory, std::string_view from, Inode& to_directory,
-                         std::string_view to, std::uint32_t flags) {
+                         std::string_view to, std::uint32_t flags, const Caller& caller) {
   if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);
   if (!from_directory.is_directory() || !to_directory.is_directory()) return refuse(ENOTDIR);
-  if (flags != 0 && flags != RENAME_NOREPLACE && flags != RENAME_EXCHANGE) return refuse(EINVAL);
+  if (!renames_with(flags)) return refuse(EINVAL);
   if (is_dots(from) || is_dots(to)) return refuse(EBUSY);
   EXT3_TRY(check_name(from));
   EXT3_TRY(check_name(to));
-  return retry_allocation(volume, [&] { return rename_once(volume, from_directory, from, to_directory, to, flags); });
+  return retry_allocation(volume,
+                          [&] { return rename_once(volume, from_directory, from, to_directory, to, flags, caller); });
 }
 
 }  // namespace iotape::ext3

@@ -20,7 +20,7 @@ class Walk {
     if (path.empty()) return refuse(ENOENT);
     if (path.size() >= kPathLimit) return refuse(ENAMETOOLONG);
     left_ = path;
-    begin();
+    EXT3_TRY(begin());
     while (true) {
       const std::string_view component = next();
       if (component.empty()) return end_here();
@@ -50,7 +50,17 @@ class Walk {
   }
 
  private:
-  void begin() { at_ = left_.front() == '/' ? start_.root : start_.current; }
+  Answer<void> begin() {
+    at_ = start_.current;
+    met_root_ = left_.front() == '/';
+    return met_root_ ? enter_root() : Answer<void>{};
+  }
+  Answer<void> enter_root() {
+    if (start_.beneath || (start_.no_crossing && !met_root_)) return refuse(EXDEV);
+    met_root_ = true;
+    at_ = start_.root;
+    return {};
+  }
 
   std::string_view next() {
     const std::size_t start = left_.find_first_not_of('/');
@@ -67,7 +77,9 @@ class Walk {
   }
 
   Answer<void> dots(std::string_view component) {
-    if (component == "." || at_.get() == start_.root.get()) return {};
+    if (component == ".") return {};
+    met_root_ = true;  // looked at, to see whether it is here
+    if (at_.get() == start_.root.get()) return start_.beneath ? Answer<void>(refuse(EXDEV)) : Answer<void>{};
     EXT3_ASSIGN(at_, parent_of(*at_));
     return {};
   }
@@ -79,7 +91,7 @@ class Walk {
   }
 
   Answer<void> follow(Inode& symlink) {
-    if (++followed_ > kSymlinkLimit) return refuse(ELOOP);
+    if (++followed_ > kSymlinkLimit || start_.no_symlinks) return refuse(ELOOP);
     EXT3_ASSIGN(std::string target, read_symlink(volume_, symlink));
     EXT3_TRY(touch_access_time(volume_, symlink));
     if (target.empty()) return refuse(ENOENT);
@@ -88,8 +100,7 @@ class Walk {
     const bool absolute = target.front() == '/';
     text_ = std::move(target);
     left_ = text_;
-    if (absolute) at_ = start_.root;
-    return {};
+    return absolute ? enter_root() : Answer<void>{};
   }
 
   [[nodiscard]] bool follows_last() const {
@@ -112,6 +123,7 @@ class Walk {
   std::string text_;  // what a followed link turned the rest into
   std::string_view left_;
   std::uint32_t followed_ = 0;
+  bool met_root_ = false;
 };
 
 }  // namespace

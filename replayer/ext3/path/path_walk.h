@@ -27,6 +27,12 @@ enum class LastSymlink : std::uint8_t {
 struct WalkStart {
   InodeReference root;     // where "/" and its ".." lead
   InodeReference current;  // where a relative path begins
+  // openat2(2): a way out of the root is refused (EXDEV) rather than led back to it; links are not followed (ELOOP).
+  bool beneath = false;
+  bool no_symlinks = false;
+  // Nothing is mounted below, but the kernel takes an absolute link for a crossing when the walk has not met its root
+  // before (EXDEV).
+  bool no_crossing = false;
 };
 
 // Where a path ends: the directory that holds its last component, and what is there now.

@@ -2,13 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
 namespace iotape::ext3 {
-
-bool Credentials::in_group(std::uint32_t wanted) const {
-  return group == wanted || std::ranges::find(groups, wanted) != groups.end();
-}
 
 Answer<void> check_access(const Inode& inode, int wanted, const Credentials& credentials) {
   if (credentials.privileged) {

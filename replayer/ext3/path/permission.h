@@ -15,8 +15,8 @@ struct Credentials {
   std::vector<std::uint32_t> groups;  // supplementary
   bool privileged = true;             // permission bits do not bind
 
-  [[nodiscard]] Caller caller() const { return {user, group, privileged}; }
-  [[nodiscard]] bool in_group(std::uint32_t wanted) const;
+  [[nodiscard]] Caller caller() const { return {user, group, privileged, groups}; }
+  [[nodiscard]] bool in_group(std::uint32_t wanted) const { return caller().in_group(wanted); }
   [[nodiscard]] bool owns(const Inode& inode) const { return privileged || user == inode.user; }
 };
 

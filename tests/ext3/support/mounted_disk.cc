@@ -91,7 +91,7 @@ int MountedDisk::rename(std::string_view from, std::string_view to, std::uint32_
   if (!source) return source.error().value;
   const auto target = walk(to);
   if (!target) return target.error().value;
-  return error_of(rename_node(*volume_, *source->directory, source->name, *target->directory, target->name, flags));
+  return error_of(rename_node(*volume_, *source->directory, source->name, *target->directory, target->name, flags, {}));
 }
 
 int MountedDisk::write(std::string_view path, std::uint64_t offset, std::string_view bytes) {

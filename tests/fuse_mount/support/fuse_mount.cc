@@ -35,15 +35,17 @@ MountedImage::~MountedImage() {
   if (by_kernel_) ::umount2(directory_.c_str(), MNT_DETACH);
 }
 
-bool MountedImage::mount(const std::string& options) {
+bool MountedImage::mount(const std::string& options, const std::vector<std::string>& words) {
+  std::vector<const char*> all{"iotape", "mount", "-f", "-o", options.c_str()};
+  for (const std::string& word : words) all.push_back(word.c_str());
+  all.insert(all.end(), {image_.c_str(), directory_.c_str(), nullptr});
   const std::string errors = scratch_ / "errors";
   const dev_t before = device_of(directory_);
   child_ = ::fork();
   if (child_ == 0) {
     const int file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(file, STDERR_FILENO);
-    ::execl(IOTAPE_BINARY, "iotape", "mount", "-f", "-o", options.c_str(), image_.c_str(), directory_.c_str(),
-            static_cast<char*>(nullptr));
+    ::execv(IOTAPE_BINARY, const_cast<char**>(all.data()));
     ::_exit(127);
   }
   constexpr auto kTick = std::chrono::milliseconds(10);

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/support/test_support.h"
 
@@ -17,8 +18,9 @@ class MountedImage {
   MountedImage(const MountedImage&) = delete;
   MountedImage& operator=(const MountedImage&) = delete;
 
-  // Through FUSE; `options` are those of -o. False: it did not come up, and complaint() says why.
-  bool mount(const std::string& options = "commit=1");
+  // Through FUSE; `options` are those of -o, `words` further ones of iotape mount. False: it did not come up, and
+  // complaint() says why.
+  bool mount(const std::string& options = "commit=1", const std::vector<std::string>& words = {});
   // By the kernel's own driver.
   bool mount_by_kernel(const std::string& options = "");
   // Cleanly, by `iotape mount -u` or umount(8), whichever it takes.
@@ -26,6 +28,7 @@ class MountedImage {
   bool end_by_signal(int signal);  // true: the program ended with status 0
   void kill();                     // SIGKILL, and the dead mount taken away
 
+  [[nodiscard]] pid_t server() const { return child_; }
   [[nodiscard]] const std::string& image() const { return image_; }
   [[nodiscard]] const std::string& path() const { return directory_; }
   [[nodiscard]] std::string operator/(const std::string& name) const { return directory_ + "/" + name; }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -81,11 +82,19 @@ struct KernelCall {
   }
 
   long operator()(const Open& op) const {
-    const int descriptor =
-        static_cast<int>(::syscall(SYS_openat, directory(op.path), op.path.bytes.c_str(), op.flags, op.mode));
+    const int descriptor = static_cast<int>(open_by(op));
     struct stat status {};
     outcome.opened_directory = descriptor >= 0 && ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode);
     return descriptor < 0 ? -1 : side.keep(descriptor);
+  }
+  [[nodiscard]] long open_by(const Open& op) const {
+    const int start = directory(op.path);
+    if (step.number != SYS_openat2) return ::syscall(SYS_openat, start, op.path.bytes.c_str(), op.flags, op.mode);
+    open_how how{};
+    how.flags = static_cast<std::uint64_t>(op.flags);
+    how.mode = static_cast<std::uint64_t>(op.mode);
+    how.resolve = static_cast<std::uint64_t>(op.resolve);
+    return ::syscall(SYS_openat2, start, op.path.bytes.c_str(), &how, sizeof how);
   }
   long operator()(const Close& op) const {
     const int descriptor = side.real(op.descriptor.number);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -189,7 +190,23 @@ Step StepGenerator::open() {
   // Without O_CREAT's meaning the pair says EINVAL in newer kernels.
   if ((op.flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY)) op.flags &= ~std::int64_t{O_DIRECTORY};
   op.mode = static_cast<std::int64_t>(percent(70) ? 0644 : below(010000));
+  if (percent(10)) return open_bound(op);
   return {SYS_openat, op};
+}
+
+// By openat2: the walk is bound to a directory, or follows no links.
+Step StepGenerator::open_bound(Open op) {
+  static constexpr std::int64_t kResolves[] = {RESOLVE_BENEATH,
+                                               RESOLVE_IN_ROOT,
+                                               RESOLVE_NO_SYMLINKS,
+                                               RESOLVE_NO_XDEV,
+                                               RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+                                               RESOLVE_IN_ROOT | RESOLVE_BENEATH};
+  op.resolve = kResolves[below(std::size(kResolves))];
+  if ((op.flags & O_CREAT) == 0 && percent(90)) op.mode = 0;
+  if (percent(70)) op.path.bytes.erase(0, op.path.bytes.find_first_not_of('/'));
+  if (percent(20)) op.path.bytes.insert(0, "../");
+  return {SYS_openat2, op};
 }
 
 Step StepGenerator::close() {
@@ -285,6 +302,7 @@ Step StepGenerator::rename() {
   if (kind == 0) op.flags = RENAME_NOREPLACE;
   if (kind == 1) op.flags = RENAME_EXCHANGE;
   if (kind == 2 && percent(20)) op.flags = RENAME_NOREPLACE | RENAME_EXCHANGE;
+  if (kind == 3) op.flags = RENAME_WHITEOUT | (percent(30) ? RENAME_NOREPLACE : 0);
   return {SYS_renameat2, op};
 }
 

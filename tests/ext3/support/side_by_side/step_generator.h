@@ -50,6 +50,7 @@ class StepGenerator {
   Text attribute_name();
 
   Step open();
+  Step open_bound(Open op);
   Step read_or_write(bool writes);
   Step close();
   Step seek();
