@@ -112,6 +112,9 @@ std::vector<std::string> Comparison::notes() const {
   for (const RunGroup& group : groups)
     for (const RunFigures& run : group.runs) {
       if (!run.calls.empty()) all.push_back(fmt::format("{}: {}", run.trace, run.calls));
+      if (run.condition.order == "thread")
+        all.push_back(fmt::format("{}: order thread: calls kept their order within a thread only, threads ran at once",
+                                  run.trace));
       if (!run.disks.empty())
         all.push_back(fmt::format("{}: requests of {} only, the disk under what was changed; --device names others",
                                   run.trace, run.disks));

@@ -15,7 +15,8 @@ Json run_json(const RunGroup& group, const RunFigures& run) {
             {"lost", run.condition.lost},
             {"damaged", run.condition.damaged},
             {"latencies_serialised", run.condition.serialised},
-            {"simulated", run.condition.simulated}};
+            {"simulated", run.condition.simulated},
+            {"order", run.condition.order}};
   Json figures = Json::object();
   for (const Metric& metric : all_metrics())
     if (const auto value = run.value(metric.name)) figures[std::string(metric.name)] = *value;

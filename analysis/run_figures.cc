@@ -213,6 +213,8 @@ void read_condition(const Json& entry, RunFigures& figures) {
   figures.condition.damaged = count_of(entry, "damaged");
   figures.condition.serialised = flag_of(entry, "latencies_serialised");
   figures.condition.simulated = flag_of(entry, "simulated");
+  if (const auto order = entry.find("order"); order != entry.end() && order->is_string())
+    figures.condition.order = order->get<std::string>();
 }
 
 Result<std::vector<RunFigures>> figures_of_document(const std::string& path) {

@@ -68,6 +68,7 @@ Json report_json(SeekReport& report) {
             {"interrupted", condition.interrupted},
             {"lost", condition.lost},
             {"damaged", condition.damaged},
+            {"order", condition.order},
             {"flushes", report.counts.flushes},
             {"requeues", report.counts.requeues},
             {"other_commands", report.counts.other},

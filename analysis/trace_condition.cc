@@ -40,6 +40,7 @@ void TraceCondition::add(const Loss& loss) {
 
 void TraceCondition::add(const Marker& marker) {
   serialised = serialised || marker.text.find("latencies are serialised") != std::string::npos;
+  if (marker.text.starts_with("replay: order thread")) order = "thread";
 }
 
 void TraceCondition::finish(const TraceHeader& header, const ReadReport& report) {
@@ -50,6 +51,7 @@ void TraceCondition::finish(const TraceHeader& header, const ReadReport& report)
   for (std::size_t i = 0; i < losses.size(); ++i) losses[i] = std::max(losses[i], report.losses[i]);
   missing_hooks = header.missing_hooks;
   replay = !header.target.empty();
+  if (replay && order.empty()) order = "strict";
 }
 
 std::string TraceCondition::sentence() const {

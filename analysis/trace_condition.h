@@ -22,11 +22,13 @@ struct TraceCondition {
   bool replay = false;      // a replay's trace: processes are the recorded ones, requests this machine's
   bool simulated = false;   // in virtual time: the same again gives the same
   bool serialised = false;  // a strict replay of several processes: latencies are not those of a parallel run
+  // Of a replay: "strict", or "thread" when its threads ran at once.
+  std::string order;
   std::vector<std::string> unmatched;  // words of the selection that nothing agreed with
   static constexpr std::size_t kMaximumLossEvents = 1000;
 
   void add(const Loss& loss);
-  // A replay says in a marker of its result that its latencies are serialised.
+  // A replay says in markers of its result that its latencies are serialised, or that calls kept another order.
   void add(const Marker& marker);
   // Takes over what the reader knows at the end of a file.
   void finish(const TraceHeader& header, const ReadReport& report);

@@ -106,7 +106,9 @@ class ReplayRun {
     if (last && !options_.result.empty()) {
       IOTAPE_ASSIGN(result, create_result(*target));
     }
-    auto report = session_.replay(*target, engine_options(options_.pace, target->facts().clock, stop_), result.get());
+    EngineOptions engine = engine_options(options_.pace, target->facts().clock, stop_);
+    engine.order = options_.order;
+    auto report = session_.replay(*target, engine, result.get());
     if (!report && result) static_cast<void>(result->break_off());  // the first failure is the one to tell
     if (!report) return tl::make_unexpected(std::move(report).error());
     report_ = std::move(*report);
@@ -141,10 +143,11 @@ class ReplayRun {
     }
     ResultOptions result;
     result.file_name = options_.result;
-    result.command = fmt::format("replay {} {} --pace {} --order strict{}", file_name(options_.trace),
-                                 options_.target.kind, options_.pace_text, options_.cold ? " --cold" : "");
+    result.command = fmt::format("replay {} {} --pace {} --order {}{}", file_name(options_.trace), options_.target.kind,
+                                 options_.pace_text, options_.order_text, options_.cold ? " --cold" : "");
     result.cold = options_.cold;
-    result.notes = session_.notes();
+    result.calls_overlap = options_.order != ReplayOrder::kStrict;
+    result.notes = session_.notes(options_.order);
     auto trace = ResultTrace::create(std::move(file), session_.surveyed().header, target, result, std::move(recorder));
     result_begun_ = trace.has_value();
     if (!result_begun_ && std::filesystem::is_regular_file(options_.result)) ::unlink(options_.result.c_str());

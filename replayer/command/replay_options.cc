@@ -17,7 +17,6 @@ constexpr std::uint32_t kMostLoops = 1'000'000;
 struct Words {
   std::vector<std::string> maps;
   std::string external = "skip";
-  std::string order = "strict";
   std::string directory_order = "recorded";
   std::string tree = "prepare";
   std::string fill = "random";
@@ -37,8 +36,8 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_option("--pace", options.pace_text, "asap, think, recorded, or a speed: 2x is twice as fast")
       ->capture_default_str();
   app.add_option("--max-gap", words.longest_gap, "Shorten longer pauses of the trace to this");
-  app.add_option("--order", words.order,
-                 "strict: one call after the other, as they ended; the only one in this version")
+  app.add_option("--order", options.order_text,
+                 "strict: one call after the other, as they ended; thread: every thread at its own pace")
       ->check(CLI::IsMember({"strict", "thread", "resource", "none"}))
       ->capture_default_str();
   app.add_option("--dir-order", words.directory_order,
@@ -77,10 +76,10 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
 }
 
 Result<void> understand(ReplayOptions& options, const Words& words) {
-  if (words.order != "strict")
-    return failure(
-        ErrorCode::kUsage,
-        fmt::format("--order {}: this version replays in strict order only; use --order strict", words.order));
+  if (options.order_text != "strict" && options.order_text != "thread")
+    return failure(ErrorCode::kUsage,
+                   fmt::format("--order {}: this version knows --order strict and --order thread", options.order_text));
+  options.order = options.order_text == "thread" ? ReplayOrder::kThread : ReplayOrder::kStrict;
   if (words.directory_order != "recorded")
     return failure(ErrorCode::kUsage, "--dir-order target: this version keeps the recorded order of removals only");
   IOTAPE_ASSIGN(options.pace, parse_pace(options.pace_text));

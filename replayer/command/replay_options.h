@@ -9,6 +9,7 @@
 #include "format/base/result.h"
 #include "format/selection.h"
 #include "replayer/engine/pace.h"
+#include "replayer/engine/replay_engine.h"
 #include "replayer/engine/replay_roots.h"
 #include "replayer/target/make_target.h"
 
@@ -26,6 +27,8 @@ struct ReplayOptions {
   bool external = false;
   PaceOptions pace;
   std::string pace_text = "asap";
+  ReplayOrder order = ReplayOrder::kStrict;
+  std::string order_text = "strict";
   bool cold = false;
   bool dry_run = false;
   bool strict = false;

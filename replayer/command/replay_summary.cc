@@ -158,7 +158,12 @@ void print_plan(const Terminal& terminal, const ReplaySummary& summary) {
   print_losses(terminal.err, summary.survey);
   say(terminal.err, terminal.width,
       describe_expectation(summary.options.pace, summary.survey.span, summary.survey.shortened_span));
-  if (summary.survey.threads_with_calls > 1)
+  if (summary.options.order == ReplayOrder::kThread)
+    fmt::print(terminal.err,
+               "{} threads made calls; order thread lets each go on at its own pace, so what\n"
+               "one finds of another's work may differ from the recording: mismatches\n",
+               format_count(summary.survey.threads_with_calls));
+  else if (summary.survey.threads_with_calls > 1)
     fmt::print(terminal.err,
                "{} threads made calls; strict order issues them one after the other,\n"
                "so latencies are serialised and say nothing of a server under load\n",
@@ -227,6 +232,10 @@ void print_summary(const Terminal& terminal, const ReplaySummary& summary) {
       fmt::format("mismatches {}, not supported by the target {}, weakened by the sandbox {}",
                   format_count(report.mismatches), format_count(report.unsupported), format_count(report.adjusted)));
   if (report.serialised) fmt::print(terminal.out, "latencies are serialised: several threads, strict order\n");
+  if (summary.options.order == ReplayOrder::kThread)
+    say(terminal.out, terminal.width,
+        "order thread: calls kept their order within a thread only; what threads raced for may end otherwise than "
+        "recorded and counts as a mismatch");
   for (const std::string& note : summary.notes) say(terminal.out, terminal.width, "note: " + note);
   print_calls(terminal, report, true);
   print_mismatches(terminal.out, terminal.width, report);
@@ -248,7 +257,7 @@ std::string summary_json(const ReplaySummary& summary) {
                          {"target", summary.target},
                          {"filesystem", summary.filesystem},
                          {"dry_run", summary.options.dry_run},
-                         {"order", "strict"},
+                         {"order", summary.options.order_text},
                          {"pace", summary.options.pace_text},
                          {"roots", roots},
                          {"trace_span_ns", summary.survey.span.value},

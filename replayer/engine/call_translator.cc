@@ -416,7 +416,7 @@ struct CallTranslator::Settler {
   }
 
   void operator()(const MapMemory& op) const {
-    if (call.outcome.ok() && got_one()) (*thread.mappings)[call.outcome.value] = {op.length, outcome->value};
+    if (call.outcome.ok() && got_one()) (*thread.mappings)[call.outcome.value] = {op.length, outcome->value, {}};
   }
   void operator()(const ControlMemory& op) const {
     if (call.number == kMunmap && call.outcome.ok()) forget(op.address, op.address + op.length);
@@ -427,14 +427,15 @@ struct CallTranslator::Settler {
       auto before = std::prev(at);
       const std::int64_t before_end = before->first + before->second.length;
       if (before_end > end)
-        (*thread.mappings)[end] = {before_end - end, before->second.target_address + (end - before->first)};
+        (*thread.mappings)[end] = {before_end - end, before->second.target_address + (end - before->first),
+                                   before->second.base};
       before->second.length = std::min(before->second.length, begin - before->first);
     }
     while (at != thread.mappings->end() && at->first < end) {
       const auto [start, mapping] = *at;
       at = thread.mappings->erase(at);
       if (start + mapping.length > end)
-        (*thread.mappings)[end] = {start + mapping.length - end, mapping.target_address + (end - start)};
+        (*thread.mappings)[end] = {start + mapping.length - end, mapping.target_address + (end - start), mapping.base};
     }
   }
 

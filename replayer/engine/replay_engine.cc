@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "format/syscall_table.h"
+#include "replayer/engine/call_queues.h"
 #include "replayer/engine/call_translator.h"
 #include "replayer/engine/outcome_comparison.h"
 
@@ -21,7 +23,6 @@ constexpr std::uint32_t kLseekNumber = 8;
 constexpr std::uint32_t kFlockNumber = 73;
 constexpr std::uint32_t kOpenatNumber = 257;
 constexpr std::uint32_t kUnshareNumber = 272;
-constexpr std::uint64_t kHousekeepingCookie = UINT64_MAX;
 constexpr Nanoseconds kWaitStep{100'000'000};
 constexpr Nanoseconds kWaitMargin{50'000'000};
 
@@ -33,16 +34,16 @@ bool may_wait(const Syscall& call) {
 }
 
 // What a mismatch is about, as recorded.
-std::string subject_of(const Syscall& call, const CallTargets& targets, const NameSpace& names) {
-  if (targets.paths.count > 0) return targets.paths.path[0]->bytes;
-  if (targets.descriptors.count == 0) return {};
-  const FileIndex file = targets.file[0];
+std::string subject_of(const Syscall& call, FileIndex file, const NameSpace& names) {
+  if (const CallPaths paths = call_paths(call); paths.count > 0) return paths.path[0]->bytes;
+  const CallDescriptors descriptors = call_descriptors(call.operation);
+  if (descriptors.count == 0) return {};
   const std::string path = file == kNoFile ? std::string() : names.path(file);
-  const Descriptor& descriptor = *call_descriptors(call.operation).descriptor[0];
+  const Descriptor& descriptor = *descriptors.descriptor[0];
   return path.empty() ? fmt::format("fd {}", descriptor.number) : fmt::format("fd {} {}", descriptor.number, path);
 }
 
-class Engine {
+class Engine : private QueueClient {
  public:
   Engine(const TraceHeader& header, NameSpace names, const ReplayRoots& roots, Target& target,
          const EngineOptions& options, ReplayObserver* observer)
@@ -57,6 +58,9 @@ class Engine {
         spends_work_(target.facts().machine.has_value()),
         recording_cost_(header.calibrated_cost) {
     report_.anchor = report_.end = target.now();
+    if (options.order != ReplayOrder::kThread) return;
+    queues_.emplace(target, static_cast<QueueClient&>(*this), CallQueues::Limits{.entries = options.read_ahead});
+    if (has_due_times() && options.wait) queues_->set_waiting([this](Nanoseconds due) { return wait_for_due(due); });
   }
 
   Result<ReplayReport> run(EventSource& source) {
@@ -66,7 +70,8 @@ class Engine {
     // The call that was waiting when the stop came has neither been issued to its end nor skipped.
     if (!done) report_.stopped = true, report_.calls = report_.issued + report_.skipped_total();
     report_.threads = started_;
-    report_.serialised = callers_.size() > 1;
+    report_.serialised = callers_.size() > 1 && !queues_;
+    if (queues_) report_.housekeeping = queues_->own_calls();
     report_.implausible_times = pace_.implausible();
     if (!report_.adds_up())
       return failure(ErrorCode::kCorrupt,
@@ -80,6 +85,7 @@ class Engine {
 
   Result<void> take_all(EventSource& source) {
     while (true) {
+      if (queues_) IOTAPE_TRY(queues_->keep_up());
       IOTAPE_ASSIGN(Event * event, source.next());
       if (event == nullptr) break;
       if (stop_requested()) {
@@ -94,8 +100,29 @@ class Engine {
       else
         IOTAPE_TRY(leave_out(event->id, *call));
     }
+    if (report_.stopped && queues_) return leave_off();
     IOTAPE_TRY(settle_all());
     for (const ThreadKey thread : threads_.all()) IOTAPE_TRY(end_thread(thread));
+    return queues_ ? drain() : Result<void>{};
+  }
+
+  Result<void> drain() {
+    while (!queues_->idle()) {
+      if (stop_requested()) {
+        report_.stopped = true;
+        return leave_off();
+      }
+      IOTAPE_TRY(queues_->take_one());
+    }
+    return {};
+  }
+
+  // A stop in thread order: what is in flight is taken unless real time would have to pass until it is due; what is
+  // read and not submitted counts as not met.
+  Result<void> leave_off() {
+    queues_->abandon();
+    while (queues_->in_flight() && !(has_due_times() && options_.wait)) IOTAPE_TRY(queues_->take_one());
+    report_.calls = report_.issued + report_.skipped_total();
     return {};
   }
 
@@ -136,7 +163,26 @@ class Engine {
       }
     }
     ++started_;
-    return target_.start_thread(start);
+    return queues_ ? queue_start(start, thread, parent != nullptr && !start.share_descriptors)
+                   : target_.start_thread(start);
+  }
+
+  // In thread order a copied table has slots of its own.
+  Result<void> queue_start(const ThreadStart& start, ReplayThread& thread, bool copies_table) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> copies;
+    if (copies_table)
+      for (auto& [number, held] : *thread.handles)
+        if (held.number >= 0) {
+          const std::int32_t original = std::exchange(held.number, queues_->handles().make());
+          copies.emplace_back(original, held.number);
+        }
+    // Where a process that was met running works may not be made yet.
+    if (!start.parent && !was_there(thread.directory->working)) IOTAPE_TRY(drain());
+    return queues_->start_thread(start, std::move(copies));
+  }
+  [[nodiscard]] bool was_there(FileIndex directory) const {
+    if (directory == kNoFile) return true;
+    return roots_.initial_target_path(model_.names(), directory) == roots_.target_path(model_.names(), directory);
   }
 
   // A thread met without its start having been recorded joins its process, or begins afresh.
@@ -190,11 +236,12 @@ class Engine {
   Result<void> unshare(ThreadKey key, std::uint64_t what) {
     ReplayThread& old = *threads_.find(key);
     IOTAPE_TRY(settle_thread(old.target));
+    const std::vector<std::int32_t> let_go = last_slots(old);
     const std::uint64_t kept = (CLONE_FILES | CLONE_FS | CLONE_VM) & ~what;
     ReplayThread fresh = cloned(old, kept);
     fresh.target = threads_.next_target_thread();
     IOTAPE_TRY(start_target_thread(fresh, &old, kept, key));
-    IOTAPE_TRY(target_.end_thread(old.target));
+    IOTAPE_TRY(end_target_thread(old.target, (kept & CLONE_FILES) == 0 ? let_go : std::vector<std::int32_t>{}));
     threads_.add(key, std::move(fresh));
     return {};
   }
@@ -209,9 +256,19 @@ class Engine {
     ReplayThread* thread = threads_.find(key);
     if (thread == nullptr) return {};
     IOTAPE_TRY(settle_thread(thread->target));
-    IOTAPE_TRY(target_.end_thread(thread->target));
+    IOTAPE_TRY(end_target_thread(thread->target, last_slots(*thread)));
     threads_.remove(key);
     return {};
+  }
+  Result<void> end_target_thread(TargetThread thread, const std::vector<std::int32_t>& let_go) {
+    return queues_ ? queues_->end_thread(thread, let_go) : target_.end_thread(thread);
+  }
+  // In thread order: the slots whose table goes with this thread.
+  [[nodiscard]] std::vector<std::int32_t> last_slots(const ReplayThread& thread) const {
+    std::vector<std::int32_t> slots;
+    if (!queues_ || threads_.shares_descriptors(thread)) return slots;
+    for (const auto& [number, held] : *thread.handles) slots.push_back(held.number);
+    return slots;
   }
 
   Result<void> take(const ProcessContext& context) {
@@ -260,13 +317,42 @@ class Engine {
   Result<void> take_other(EventBody& event) {
     model_.observe(event);
     latest_recorded_ = std::max(latest_recorded_, event_time(event));
+    const std::optional<ThreadKey> of = queues_ ? thread_told_of(event) : std::nullopt;
+    if (of && threads_.find(*of) != nullptr) return take_in_turn(*of, event);
     IOTAPE_TRY(std::visit([&](const auto& body) { return take(body); }, event));
+    return observer_ == nullptr ? Result<void>{} : observer_->other(event, target_.now());
+  }
+
+  // In thread order, what is told of a thread is told when the thread gets there: of its end while it still is.
+  Result<void> take_in_turn(ThreadKey of, EventBody& event) {
+    const bool ends = std::holds_alternative<ProcessExit>(event) || std::holds_alternative<ProcessExec>(event);
+    if (ends) IOTAPE_TRY(queues_->add_event(threads_.find(of)->target, event));
+    IOTAPE_TRY(std::visit([&](const auto& body) { return take(body); }, event));
+    return ends ? Result<void>{} : queues_->add_event(threads_.find(of)->target, std::move(event));
+  }
+
+  struct ToldOf {
+    std::optional<ThreadKey> operator()(const ProcessStart& event) const {
+      return event.already_running ? std::optional<ThreadKey>() : event.parent;
+    }
+    std::optional<ThreadKey> operator()(const ProcessExec& event) const { return event.thread; }
+    std::optional<ThreadKey> operator()(const ProcessExit& event) const { return event.thread; }
+    std::optional<ThreadKey> operator()(const ProcessContext& event) const { return event.thread; }
+    std::optional<ThreadKey> operator()(const InheritedDescriptor& event) const { return event.thread; }
+    template <typename Other>
+    std::optional<ThreadKey> operator()(const Other&) const {
+      return std::nullopt;
+    }
+  };
+  static std::optional<ThreadKey> thread_told_of(const EventBody& event) { return std::visit(ToldOf{}, event); }
+  Result<void> event_reached(EventBody& event) override {
     return observer_ == nullptr ? Result<void>{} : observer_->other(event, target_.now());
   }
 
   // ---- calls of our own ----
 
   Result<OpOutcome> keep_house(ReplayThread& thread, std::uint32_t number, Operation operation) {
+    if (queues_) return queue_house_call(thread, number, std::move(operation));
     IOTAPE_TRY(settle_thread(thread.target));
     ++report_.housekeeping;
     IOTAPE_TRY(target_.submit({thread.target, kHousekeepingCookie, number, std::move(operation), {}}));
@@ -275,6 +361,15 @@ class Engine {
       if (done.cookie == kHousekeepingCookie) return done.outcome;
       IOTAPE_TRY(complete(std::move(done)));
     }
+  }
+
+  Result<OpOutcome> queue_house_call(const ReplayThread& thread, std::uint32_t number, Operation operation) {
+    HandleChanges changes;
+    if (std::holds_alternative<Open>(operation)) changes.makes = queues_->handles().make();
+    if (const auto* close = std::get_if<Close>(&operation)) changes.closes = {close->descriptor.number};
+    const std::int32_t made = changes.makes;
+    IOTAPE_TRY(queues_->add_own_call(thread.target, number, std::move(operation), std::move(changes)));
+    return OpOutcome{made, 0};
   }
 
   Result<void> close_handles(ReplayThread& thread, std::vector<std::int32_t> numbers) {
@@ -303,6 +398,7 @@ class Engine {
     if (!has_due_times()) due = report_.anchor;
     latest_recorded_ = std::max(latest_recorded_, call.start + call.duration);
     if (translation.skipped != SkipReason::kIssued) return skip(id, call, targets, translation, due, *thread);
+    if (queues_) return queue(id, call, targets, std::move(translation), {due, work}, *thread);
     return issue(id, call, targets, std::move(translation), {due, work}, *thread);
   }
 
@@ -319,13 +415,21 @@ class Engine {
                     Nanoseconds due, ReplayThread& thread) {
     model_.apply(call, targets);
     const ThreadKey key = call.thread;
+    const Nanoseconds ended_before = thread.last_end_recorded;
     if (call.blocked.value > 0) thread.skipped_wait += call.blocked;
     auto closes = translator_.settle(call, translation, targets, nullptr, thread);
     IOTAPE_TRY(close_handles(thread, std::move(closes)));
     if (call.number == kUnshareNumber && call.outcome.ok())
       if (const auto* process = std::get_if<ProcessCall>(&call.operation))
         IOTAPE_TRY(unshare(key, static_cast<std::uint64_t>(process->flags) & (CLONE_FILES | CLONE_FS)));
-    return tell_skipped(id, call, translation.skipped, due);
+    if (!queues_) return tell_skipped(id, call, translation.skipped, due);
+    auto queued = std::make_unique<QueuedCall>();
+    queued->call = std::move(call);
+    queued->source = id;
+    queued->skipped = translation.skipped;
+    queued->due = due;
+    think(*queued, queued->call.start, ended_before);
+    return queues_->add_call(threads_.find(key)->target, std::move(queued), {});
   }
 
   Result<void> tell_skipped(EventId id, Syscall& call, SkipReason reason, Nanoseconds due) {
@@ -365,6 +469,90 @@ class Engine {
     return settle_thread(target_thread);
   }
 
+  // ---- thread order ----
+
+  // The tables and the namespace change here and now, as the recording says; the call waits for its turn.
+  Result<void> queue(EventId id, Syscall& call, const CallTargets& targets, Translation translation,
+                     const Moment& moment, ReplayThread& thread) {
+    auto queued = std::make_unique<QueuedCall>();
+    queued->subject = targets.file[0];
+    queued->due = moment.due;
+    queued->work = moment.work;
+    think(*queued, call.start, thread.last_end_recorded);
+    thread.last_end_recorded = call.start + call.duration;
+    thread.skipped_wait = {};
+    if (std::holds_alternative<ControlMemory>(call.operation)) queued->mapping = mapping_of(call, thread);
+    HandleChanges changes;
+    const OpOutcome expected = expect(call, changes);
+    model_.apply(call, targets);
+    std::vector<std::int32_t> closes = translator_.settle(call, translation, targets, &expected, thread);
+    if (std::holds_alternative<MapMemory>(call.operation) && call.outcome.ok()) {
+      queued->mapping = std::make_shared<std::int64_t>(kNotMapped);
+      (*thread.mappings)[call.outcome.value].base = queued->mapping;
+    }
+    find_closes(call, translation, closes, changes);
+    queued->source = id;
+    queued->number = translation.number;
+    queued->operation = std::move(translation.operation);
+    queued->call = std::move(call);
+    IOTAPE_TRY(queues_->add_call(thread.target, std::move(queued), std::move(changes)));
+    return close_handles(thread, std::move(closes));
+  }
+
+  // When the thread's call before ends is known when it has ended.
+  void think(QueuedCall& queued, Nanoseconds start, Nanoseconds ended_before) const {
+    if (options_.pace.kind != PaceKind::kThink || !has_due_times()) return;
+    queued.due = report_.anchor;
+    queued.thought = pace_.thinking(start, {ended_before, {}, {}});
+  }
+
+  // The recorded outcome in the target's terms: a slot for a descriptor, offsets within a mapping for addresses.
+  OpOutcome expect(const Syscall& call, HandleChanges& changes) {
+    OpOutcome expected = call.outcome;
+    if (!expected.ok()) return expected;
+    const auto* copy = std::get_if<Duplicate>(&call.operation);
+    const bool onto_itself = copy != nullptr && call.outcome.value == copy->descriptor.number;
+    if (std::holds_alternative<Open>(call.operation) || (copy != nullptr && !onto_itself))
+      expected.value = changes.makes = queues_->handles().make();
+    if (std::holds_alternative<MapMemory>(call.operation)) expected.value = 0;
+    return expected;
+  }
+
+  // Which slots the call itself closes; those in `closes` are closed besides.
+  static void find_closes(const Syscall& call, const Translation& translation, std::vector<std::int32_t>& closes,
+                          HandleChanges& changes) {
+    const auto closed_by_it = [&](std::int64_t number) {
+      if (number < kFirstSlot) return;
+      changes.closes.push_back(static_cast<std::int32_t>(number));
+      std::erase(closes, static_cast<std::int32_t>(number));
+    };
+    if (const auto* close = std::get_if<Close>(&translation.operation); close && call.outcome.error_number != EBADF)
+      closed_by_it(close->descriptor.number);
+    if (const auto* range = std::get_if<CloseRange>(&translation.operation); range && call.outcome.ok())
+      closed_by_it(range->first);
+    if (const auto* copy = std::get_if<Duplicate>(&translation.operation); copy && changes.makes >= 0)
+      closed_by_it(copy->target);
+  }
+
+  static std::shared_ptr<std::int64_t> mapping_of(const Syscall& call, const ReplayThread& thread) {
+    const auto after = thread.mappings->upper_bound(std::get<ControlMemory>(call.operation).address);
+    return after == thread.mappings->begin() ? nullptr : std::prev(after)->second.base;
+  }
+
+  Result<void> call_done(QueuedCall& queued, const Completion& done) override {
+    count(queued.call, queued.source, queued.due, queued.subject, done);
+    return tell_issued(queued.source, queued.call, done, has_due_times() ? queued.due : done.start);
+  }
+  Result<void> call_skipped(QueuedCall& queued, SkipReason reason) override {
+    return tell_skipped(queued.source, queued.call, reason, queued.due);
+  }
+  Result<void> wait_for_due(Nanoseconds due) {
+    wait_until_near(due);
+    return stop_requested() ? Result<void>(failure(ErrorCode::kInterrupted, "interrupted")) : Result<void>{};
+  }
+
+  // ---- strict order ----
+
   // Waits until the thread's call has completed; others that complete meanwhile are taken.
   Result<void> settle_thread(TargetThread thread) {
     while (in_flight_.contains(thread.value)) {
@@ -396,7 +584,12 @@ class Engine {
     if (!issued) flight.translation.skipped = done.skipped;
     model_.apply(call, targets);
     const auto closes = translator_.settle(call, flight.translation, targets, issued ? &done.outcome : nullptr, thread);
-    if (issued) count(flight, done, targets, thread);
+    if (issued) {
+      count(call, flight.source, flight.due, targets.file[0], done);
+      thread.last_end = done.end;
+      thread.last_end_recorded = call.start + call.duration;
+      thread.skipped_wait = {};
+    }
     const EventId source = flight.source;
     // As fast as possible, a call is due when its turn comes.
     const Nanoseconds due = has_due_times() ? flight.due : done.start;
@@ -405,28 +598,24 @@ class Engine {
     return tell_issued(source, call, done, due);
   }
 
-  void count(const InFlight& flight, const Completion& done, const CallTargets& targets, ReplayThread& thread) {
-    const Syscall& call = flight.call;
+  void count(const Syscall& call, EventId source, Nanoseconds due, FileIndex subject, const Completion& done) {
     CallTally& tally = report_.by_number[call.number];
     ++report_.issued;
     ++tally.issued;
     tally.latency->add(done.end - done.start);
     tally.recorded_time += call.duration;
-    if (has_due_times()) report_.lateness->add(done.start - flight.due);
+    if (has_due_times()) report_.lateness->add(done.start - due);
     report_.end = std::max(report_.end, done.end);
     report_.adjusted += done.adjusted ? 1 : 0;
     report_.interrupted_calls += done.interrupted ? 1 : 0;
-    thread.last_end = done.end;
-    thread.last_end_recorded = call.start + call.duration;
-    thread.skipped_wait = {};
     const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(done.outcome.value, 0));
     if (done.outcome.ok() && std::holds_alternative<Read>(call.operation)) report_.bytes_read += bytes;
     if (done.outcome.ok() && std::holds_alternative<Write>(call.operation)) report_.bytes_written += bytes;
-    if (compares_) compare(flight, done, targets, tally);
+    if (compares_) compare(call, source, subject, done, tally);
   }
 
-  void compare(const InFlight& flight, const Completion& done, const CallTargets& targets, CallTally& tally) {
-    const Agreement agreement = compare_outcomes(flight.call, done.outcome);
+  void compare(const Syscall& call, EventId source, FileIndex subject, const Completion& done, CallTally& tally) {
+    const Agreement agreement = compare_outcomes(call, done.outcome);
     if (agreement == Agreement::kSame) return;
     if (agreement == Agreement::kUnsupported) {
       ++report_.unsupported;
@@ -436,8 +625,8 @@ class Engine {
       ++tally.mismatched;
     }
     if (report_.first_mismatches.size() < kListedMismatches)
-      report_.first_mismatches.push_back({flight.source, flight.call.number, flight.call.outcome, done.outcome,
-                                          subject_of(flight.call, targets, model_.names())});
+      report_.first_mismatches.push_back(
+          {source, call.number, call.outcome, done.outcome, subject_of(call, subject, model_.names())});
   }
 
   Result<void> tell_issued(EventId source, Syscall& call, const Completion& done, Nanoseconds due) {
@@ -463,7 +652,8 @@ class Engine {
   Nanoseconds recording_cost_;
   ReplayThreads threads_;
   std::map<ProcessId, bool> privileges_;
-  std::map<std::uint32_t, InFlight> in_flight_;  // by target thread
+  std::map<std::uint32_t, InFlight> in_flight_;  // by target thread; strict order
+  std::optional<CallQueues> queues_;             // thread order
   std::set<ThreadKey> callers_;
   std::uint64_t started_ = 0;
   Nanoseconds latest_recorded_;

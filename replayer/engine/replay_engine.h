@@ -4,6 +4,8 @@
 // Order strict: one call after the other, in the order in which the recorded ones ended (so two calls that did not
 // overlap keep their order, and a call that waited for another comes after it). A lock request that may wait is not
 // waited for: later calls of other threads overtake it when it does not complete at once.
+// Order thread: every thread at its own pace, see CallQueues. Names are resolved as they stood when the call was
+// recorded, whatever the target's threads have done by then; what they meet there may therefore differ.
 // The engine never asks the host's clock, only the target's.
 #pragma once
 
@@ -35,8 +37,13 @@ class ReplayObserver {
   virtual Result<void> other(EventBody& event, Nanoseconds now) = 0;
 };
 
+enum class ReplayOrder : std::uint8_t { kStrict, kThread };
+
 struct EngineOptions {
   PaceOptions pace;
+  ReplayOrder order = ReplayOrder::kStrict;
+  // In thread order: how many calls (and starts and ends of threads) may have been read and not be done.
+  std::size_t read_ahead = 65'536;
   // Asked between calls; true stops the replay cleanly.
   std::function<bool()> stop_requested;
   // Lets real time pass, in steps of at most this call's argument; only for targets on a real clock. Without it the

@@ -67,11 +67,14 @@ Result<ReplayReport> ReplaySession::replay(Target& target, const EngineOptions& 
   return run_replay_pass(*source, survey_.model->names().rewound(), roots_, target, options, observer);
 }
 
-std::vector<std::string> ReplaySession::notes() const {
+std::vector<std::string> ReplaySession::notes(ReplayOrder order) const {
   std::vector<std::string> notes;
   for (const ReplayRoot& root : roots_.all())
     notes.push_back(fmt::format("map {}={}", root.from, root.to.empty() ? "/" : root.to));
-  if (survey_.threads_with_calls > 1)
+  if (order == ReplayOrder::kThread)
+    notes.push_back(fmt::format("order thread: calls of {} threads kept their order within a thread only",
+                                survey_.threads_with_calls));
+  else if (survey_.threads_with_calls > 1)
     notes.push_back(fmt::format("latencies are serialised: calls of {} threads were issued one after the other",
                                 survey_.threads_with_calls));
   if (!survey_.read_report.whole()) notes.emplace_back("the recording is damaged or interrupted");

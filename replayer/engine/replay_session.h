@@ -34,8 +34,8 @@ class ReplaySession {
   // Words of the selection that nothing of the trace agreed with.
   [[nodiscard]] const std::vector<std::string>& unmatched() const { return unmatched_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  // What a reader of the result must know: the mapping, serialised latencies, damage of the source.
-  [[nodiscard]] std::vector<std::string> notes() const;
+  // What a reader of the result must know: the mapping, serialised latencies or the order, damage of the source.
+  [[nodiscard]] std::vector<std::string> notes(ReplayOrder order = ReplayOrder::kStrict) const;
 
  private:
   EventSourceOpener open_;

@@ -35,6 +35,8 @@ using HandleTable = std::unordered_map<std::int32_t, Handle>;
 struct Mapping {
   std::int64_t length = 0;
   std::int64_t target_address = 0;
+  // In thread order: what target_address is relative to, once the call that mapped it has completed.
+  std::shared_ptr<std::int64_t> base{};
 };
 using MappingTable = std::map<std::int64_t, Mapping>;
 

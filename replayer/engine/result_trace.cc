@@ -100,7 +100,7 @@ Result<std::unique_ptr<ResultTrace>> ResultTrace::create(FileDescriptor file, co
   if (recorder) IOTAPE_TRY(recorder->start(*device, ProcessId(::getpid())));
   WriterOptions writing;
   writing.name = options.file_name;
-  if (recorder) writing.reorder_window = kDrainDelay;
+  if (recorder || options.calls_overlap) writing.reorder_window = kDrainDelay;
   IOTAPE_ASSIGN(auto writer, TraceWriter::create(std::move(file),
                                                  make_header(source, target, options, recorder != nullptr), writing));
   std::unique_ptr<ResultTrace> made(new ResultTrace(std::move(writer), target, std::move(recorder)));  // lint: allowed

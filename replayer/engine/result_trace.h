@@ -3,7 +3,7 @@
 // requests of the target's device come from a SelfRecorder where there is one.
 //
 // Facts a reader of the figures must know travel as Markers that begin with kReplayNote: the mapping, serialised
-// latencies, mismatches, losses of the source.
+// latencies or the order of calls, mismatches, losses of the source.
 #pragma once
 
 #include <memory>
@@ -23,6 +23,7 @@ struct ResultOptions {
   std::string file_name = "the result";  // what errors call it
   std::string command;                   // for the history, file names without their directories
   bool cold = false;
+  bool calls_overlap = false;  // they are told of a little out of the order in which they ended
   std::vector<std::string> notes;
 };
 

@@ -55,6 +55,10 @@ bool Channel::next_completed(std::uint32_t& index, bool spin, Nanoseconds timeou
   return true;
 }
 
+bool Channel::has_completed() const {
+  return shared_->ring.at(ring_head_ % kThreadSlots).load(std::memory_order_acquire) != 0;
+}
+
 // A slot is in the ring at most once, so the ring cannot overflow.
 void Channel::complete(std::size_t index) {
   const std::uint32_t place = shared_->ring_tail.fetch_add(1, std::memory_order_relaxed);

@@ -82,6 +82,7 @@ class Channel {
   // ---- the engine ----
   // The number of the next slot whose call has completed, or nullopt after the timeout or a signal.
   bool next_completed(std::uint32_t& index, bool spin, Nanoseconds timeout);
+  [[nodiscard]] bool has_completed() const;
   void post(std::size_t index) { bump(slot(index).request); }
 
   // ---- the worker ----

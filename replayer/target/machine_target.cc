@@ -91,6 +91,7 @@ class MachineTarget final : public Target {
  private:
   // A traced thread on its fiber.
   struct Worker {
+    TargetThread thread;
     std::optional<TargetCall> call;
     std::optional<Nanoseconds> call_start;
     bool ends = false;
@@ -125,6 +126,17 @@ class MachineTarget final : public Target {
                                "of iotape",
                                spec_.text()));
   }
+  // Whatever may wait for the disk or for a lock does so on a fiber.
+  Result<void> on_fiber(std::uint32_t thread, const std::function<Result<void>()>& body) {
+    bool ended = false;
+    Result<void> done;
+    host_.spawn(thread, [&] {
+      done = body();
+      ended = true;
+    });
+    IOTAPE_TRY(run_until([&] { return ended; }));
+    return done;
+  }
   void start_machine();
   Result<void> stand_still();
   void work(Worker& worker);
@@ -141,7 +153,9 @@ class MachineTarget final : public Target {
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;  // by Host::thread()
   std::deque<Completion> completed_;
   std::optional<Error> broken_;
-  std::uint32_t daemons_ = 0;  // that run
+  std::size_t in_flight_ = 0;      // calls submitted and not taken
+  std::size_t ended_workers_ = 0;  // that are still among workers_
+  std::uint32_t daemons_ = 0;      // that run
   bool running_ = false;
   bool watching_ = false;
   bool described_ = false;
@@ -206,23 +220,27 @@ Result<void> MachineTarget::stand_still() {
 
 Result<void> MachineTarget::start_thread(const ThreadStart& start) {
   start_machine();
-  IOTAPE_TRY(session_.start_thread(start));
   const std::uint32_t thread = Ext3Session::host_thread(start.thread);
+  // One without a parent looks for its working directory.
+  IOTAPE_TRY(start.parent ? session_.start_thread(start)
+                          : on_fiber(thread, [&] { return session_.start_thread(start); }));
   auto& worker = workers_[thread];
   worker = std::make_unique<Worker>();
+  worker->thread = start.thread;
   host_.spawn_daemon(thread, [this, raw = worker.get()] { work(*raw); });
   return {};
 }
 
+// While others' calls are under way, what its open files leave to be done takes its time beside them.
 Result<void> MachineTarget::end_thread(TargetThread thread) {
   const auto found = workers_.find(Ext3Session::host_thread(thread));
   if (found == workers_.end()) return {};
   Worker& worker = *found->second;
   worker.ends = true;
   host_.wake(&worker);
+  if (in_flight_ > 0) return {};
   IOTAPE_TRY(run_until([&] { return worker.ended; }));
   workers_.erase(found);
-  session_.end_thread(thread);
   return {};
 }
 
@@ -234,7 +252,9 @@ void MachineTarget::work(Worker& worker) {
     worker.call.reset();
     carry_out(worker, call);
   }
+  session_.end_thread(worker.thread);  // the last close of a removed file frees its blocks
   worker.ended = true;
+  ++ended_workers_;
 }
 
 void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
@@ -255,6 +275,7 @@ void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
 Result<void> MachineTarget::submit(TargetCall call) {
   const auto found = workers_.find(Ext3Session::host_thread(call.thread));
   if (found == workers_.end()) return failure(ErrorCode::kIo, "ext3: a call of a thread that was never started");
+  ++in_flight_;
   found->second->call = std::move(call);
   host_.wake(found->second.get());
   return {};
@@ -265,21 +286,18 @@ Result<Completion> MachineTarget::next_completion() {
   if (broken_) return tl::make_unexpected(*broken_);
   Completion completion = std::move(completed_.front());
   completed_.pop_front();
+  --in_flight_;
+  if (ended_workers_ > 0) std::erase_if(workers_, [](const auto& entry) { return entry.second->ended; });
+  ended_workers_ = 0;
   return completion;
 }
 
 Result<void> MachineTarget::finish(bool sync) {
-  session_.end_threads();
-  if (!sync) return {};
   start_machine();
-  bool ended = false;
-  Result<void> done;
-  host_.spawn(kSyncThread, [&] {
-    done = session_.sync();
-    ended = true;
+  return on_fiber(kSyncThread, [&] {
+    session_.end_threads();
+    return sync ? session_.sync() : Result<void>{};
   });
-  IOTAPE_TRY(run_until([&] { return ended; }));
-  return done;
 }
 
 // ---- what the result trace is told ----

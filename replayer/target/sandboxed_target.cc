@@ -264,6 +264,8 @@ Result<Completion> SandboxedTarget::next_completion() {
   return collect(index);
 }
 
+bool SandboxedTarget::has_completion() const { return !unissued_.empty() || (channel_ && channel_->has_completed()); }
+
 Result<std::optional<std::uint64_t>> SandboxedTarget::space_used() {
   if (space_at_end_) return space_at_end_;
   IOTAPE_TRY(ensure_worker());

@@ -30,6 +30,7 @@ class SandboxedTarget final : public Target {
   Result<void> end_thread(TargetThread thread) override;
   Result<void> submit(TargetCall call) override;
   Result<Completion> next_completion() override;
+  [[nodiscard]] bool has_completion() const override;
   Result<std::optional<std::uint64_t>> space_used() override;
   Result<void> finish(bool sync) override;
 

@@ -143,6 +143,9 @@ class Target {
   virtual Result<void> submit(TargetCall call) = 0;
   // Waits for the next completion. REQUIRES: a call is in flight.
   virtual Result<Completion> next_completion() = 0;
+  // Whether next_completion would give one without waiting. A target that never waits, or whose time stands still while
+  // nobody waits, need not say.
+  [[nodiscard]] virtual bool has_completion() const { return false; }
 
   // Of a target that makes_requests: from now on they are kept, and take_requests gives those that came since the last
   // time (the first time with the DeviceInfo and MountInfo that say what they are), and how many.

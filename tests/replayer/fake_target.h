@@ -24,6 +24,7 @@ class FakeTarget final : public Target {
   std::vector<TargetCall> calls;
   std::vector<ThreadStart> starts;
   std::vector<TargetThread> ended;
+  std::size_t most_alive = 0;  // threads at once
 
   OpOutcome success(const TargetCall& call) {
     if (std::holds_alternative<Open>(call.operation) || std::holds_alternative<Duplicate>(call.operation))
@@ -46,6 +47,7 @@ class FakeTarget final : public Target {
   Result<void> make_cold() override { return {}; }
   Result<void> start_thread(const ThreadStart& start) override {
     starts.push_back(start);
+    most_alive = std::max(most_alive, starts.size() - ended.size());
     return {};
   }
   Result<void> end_thread(TargetThread thread) override {
@@ -59,6 +61,9 @@ class FakeTarget final : public Target {
   }
   // A held call is not completed before release() or before nothing else is left.
   std::function<bool(const TargetCall&)> hold = [](const TargetCall&) { return false; };
+  bool newest_first = false;
+  // A refused call is not issued.
+  std::function<bool(const TargetCall&)> refuse = [](const TargetCall&) { return false; };
   // Breaks the target instead of completing a call.
   std::function<Result<void>()> broken = []() -> Result<void> { return {}; };
   Result<Completion> next_completion() override {
@@ -66,6 +71,7 @@ class FakeTarget final : public Target {
     if (pending_.empty()) return failure(ErrorCode::kIo, "nothing is in flight");
     auto chosen = std::find_if(pending_.begin(), pending_.end(), [&](const TargetCall& call) { return !hold(call); });
     if (chosen == pending_.end()) chosen = pending_.begin();
+    if (newest_first) chosen = std::prev(pending_.end());
     TargetCall call = std::move(*chosen);
     pending_.erase(chosen);
     Completion done;
@@ -73,6 +79,10 @@ class FakeTarget final : public Target {
     done.cookie = call.cookie;
     done.start = std::max(clock, call.not_before);
     done.end = done.start + cost;
+    if (refuse(call)) {
+      done.skipped = SkipReason::kRefused;
+      return done;
+    }
     done.outcome = answer(call);
     clock = done.end;
     return done;

@@ -150,6 +150,26 @@ TEST_F(LiveFidelity, ManyProcessesAtOnceLeaveTheSameTreeWithoutAMismatch) {
   EXPECT_EQ(tree_of(scratch_ / "again", Times::kNone), tree_of(scratch_ / "work", Times::kNone));
 }
 
+TEST_F(LiveFidelity, ParallelProcessesReplayedInThreadOrderLeaveTheSameTree) {
+  IOTAPE_NEEDS_RECORDER();
+  shell(kMakeTree);
+  shell("mkdir -p work/1 work/2 work/3 work/4 again && tar -cf work/in.tar src");
+  record("", "work", "for i in 1 2 3 4; do tar -xf in.tar -C $i & done; wait; exec true");
+  const std::string map = "--order thread --map " + (scratch_ / "work") + "=/";
+  const auto done = replay(scratch_ / "again", map + " -o " + (scratch_ / "result.iotape"));
+  EXPECT_EQ(done.status, 0) << done.out << done.err;
+  EXPECT_THAT(done.out, testing::HasSubstr("mismatches 0"));
+  EXPECT_THAT(done.out, testing::HasSubstr("order thread"));
+  auto expected = tree_of(scratch_ / "work", Times::kNone);
+  EXPECT_GT(expected.size(), 400U);
+  EXPECT_EQ(tree_of(scratch_ / "again", Times::kNone), expected);
+  const auto nothing = replay("null:", map);
+  EXPECT_EQ(nothing.status, 0) << nothing.out << nothing.err;
+  const auto info = run_shell(std::string(IOTAPE_BINARY) + " info " + (scratch_ / "result.iotape"));
+  EXPECT_EQ(info.status, 0) << info.out << info.err;
+  EXPECT_THAT(info.out + info.err, testing::Not(testing::HasSubstr("disorder")));
+}
+
 TEST(LiveResults, NameTheDeviceAndTellItsSpace) {
   IOTAPE_NEEDS_RECORDER();
   const test::ScratchDirectory scratch;

@@ -164,5 +164,117 @@ TEST_F(ReplayCommand, AStopWhileACallWaitsLeavesAReadableResult) {
   EXPECT_EQ(document["syscalls"], 103) << "all that was done before the wait";
 }
 
+// Eight processes, each in a directory of its own: create, write, fsync, read, remove.
+TraceBuilder eight_at_work(int rounds) {
+  TraceBuilder trace;
+  std::vector<ThreadKey> threads;
+  for (std::int32_t i = 0; i < 8; ++i) {
+    threads.push_back({ProcessId(100 + i), ThreadId(100 + i)});
+    trace.context(threads.back(), "/mnt/job", kCwdInode);
+    trace.call(kMkdirat, MakeDirectory{trace.here("d" + std::to_string(i)), 0755}, {}, threads.back());
+  }
+  for (int round = 0; round < rounds; ++round)
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const ThreadKey thread = threads[i];
+      const FileReference file = regular_of(100 + i * 1000 + static_cast<std::uint64_t>(round));
+      const PathArgument path = trace.here("d" + std::to_string(i) + "/f" + std::to_string(round));
+      const auto work = [&](Syscall& call) { call.duration = Nanoseconds(200'000), trace.time += call.duration; };
+      work(trace.open(path, O_CREAT | O_EXCL | O_RDWR, 3, file, thread));
+      work(trace.write(fd(3, file), 0, 20'000, thread));
+      work(trace.call(74, Sync{fd(3, file)}, {}, thread));
+      Read read;
+      read.descriptor = fd(3, file);
+      read.length = 4096;
+      read.position = {0};
+      work(trace.call(17, read, {4096, 0}, thread));
+      work(trace.close(fd(3, file), thread));
+      work(trace.call(kUnlinkat, Unlink{path, 0}, {}, thread));
+    }
+  return trace;
+}
+
+TEST_F(ReplayCommand, EightThreadsOnASimulatedMachineOverlapAndAreTheSameTwice) {
+  const std::string trace = save(eight_at_work(30));
+  const auto replay = [&](const std::string& order, const std::string& result) {
+    const auto run = iotape({"replay", trace, "ext3:,size=1G,memory=64M,disk=laptop-2002,cpus=2", "--order", order,
+                             "--json", "-o", scratch_ / result});
+    EXPECT_EQ(run.status, 0) << run.err << run.out;
+    return json::parse(run.out);
+  };
+  const json strict = replay("strict", "strict.iotape");
+  const json once = replay("thread", "once.iotape");
+  const json twice = replay("thread", "twice.iotape");
+  EXPECT_EQ(once["wall_ns"], twice["wall_ns"]);
+  EXPECT_EQ(read_file(scratch_ / "once.iotape"), read_file(scratch_ / "twice.iotape"));
+  EXPECT_LT(once["wall_ns"][0].get<std::int64_t>(), strict["wall_ns"][0].get<std::int64_t>() * 7 / 10);
+  EXPECT_EQ(once["order"], "thread");
+  EXPECT_EQ(once["replay"]["serialised"], false);
+  EXPECT_EQ(once["replay"]["mismatches"], 0);
+  EXPECT_EQ(strict["order"], "strict");
+  EXPECT_EQ(strict["replay"]["serialised"], true);
+  const auto info = iotape({"info", "--json", "--history", scratch_ / "once.iotape"});
+  EXPECT_THAT(info.out, HasSubstr("--order thread"));
+  const auto compared = iotape({"compare", "--json", scratch_ / "strict.iotape", scratch_ / "once.iotape"});
+  ASSERT_EQ(compared.status, 0) << compared.err;
+  const json runs = json::parse(compared.out)["runs"];
+  EXPECT_EQ(runs[0]["order"], "strict");
+  EXPECT_EQ(runs[0]["latencies_serialised"], true);
+  EXPECT_EQ(runs[1]["order"], "thread");
+  EXPECT_EQ(runs[1]["latencies_serialised"], false);
+}
+
+// What is left to do when a process ends with removed files open waits for the disk as calls do.
+TEST_F(ReplayCommand, ThreadsThatBeginAndEndWhileOthersAreAtWorkWaitForTheSimulatedDisk) {
+  TraceBuilder trace = eight_at_work(3);
+  for (int round = 0; round < 5; ++round)
+    for (std::int32_t i = 0; i < 8; ++i) {
+      const ThreadKey thread{ProcessId(1000 + round * 10 + i), ThreadId(1000 + round * 10 + i)};
+      trace.context(thread, "/mnt/job/d" + std::to_string(i), 500 + static_cast<std::uint64_t>(i));
+      const FileReference file = regular_of(20'000 + static_cast<std::uint64_t>(round * 100 + i));
+      const PathArgument path = at("open", kAtCurrentDirectory, directory_of(500 + static_cast<std::uint64_t>(i)));
+      trace.open(path, O_CREAT | O_EXCL | O_RDWR, 3, file, thread);
+      trace.write(fd(3, file), 0, 1'000'000, thread);
+      trace.call(74, Sync{fd(3, file)}, {}, thread);
+      trace.call(kUnlinkat, Unlink{path, 0}, {}, thread);
+      ProcessExit exit;
+      exit.thread = thread;
+      exit.whole_process = true;
+      exit.time = trace.time;
+      trace.events.emplace_back(exit);
+    }
+  const std::string path = save(trace);
+  for (const std::string order : {"strict", "thread"}) {
+    const auto run = iotape({"replay", path, "ext3:,size=1G,memory=64M,disk=laptop-2002,journal=4M", "--map",
+                             "/mnt/job=/a/b", "--cold", "--order", order, "--json"});
+    ASSERT_EQ(run.status, 0) << order << run.err << run.out;
+    EXPECT_EQ(json::parse(run.out)["replay"]["mismatches"], 0) << order;
+  }
+}
+
+TEST_F(ReplayCommand, ThreadOrderWritesItsCallsInTheOrderInWhichTheyEnded) {
+  const std::string trace = save(eight_at_work(40));
+  const std::string result = scratch_ / "result.iotape";
+  const auto run = iotape({"replay", trace, "dir:" + (scratch_ / "target") + ",reserve=0", "--order", "thread", "-o",
+                           result, "--pace", "think"});
+  ASSERT_EQ(run.status, 0) << run.err << run.out;
+  auto reader = open_trace_file(result)().value();
+  Nanoseconds last;
+  std::uint64_t calls = 0;
+  while (Event* event = reader->next().value()) {
+    const auto* call = std::get_if<Syscall>(&event->body);
+    if (call == nullptr) continue;
+    EXPECT_GE(call->start + call->duration + Nanoseconds(100), last) << "event " << event->id.value;
+    last = std::max(last, call->start + call->duration);
+    ++calls;
+  }
+  EXPECT_EQ(calls, 8U + 8 * 40 * 6);
+}
+
+TEST_F(ReplayCommand, AnOrderOfALaterVersionIsNamed) {
+  const auto run = iotape({"replay", save(some_directories(2)), "null:", "--order", "resource"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("--order strict and --order thread"));
+}
+
 }  // namespace
 }  // namespace iotape::test
