@@ -48,10 +48,10 @@ struct Buffer {
   BlockNumber block;
   std::uint32_t users = 0;
   bool up_to_date = false;
-  bool dirty = false;       // to be written in place
-  bool busy = false;        // under I/O: wait on the buffer's address
-  bool referenced = false;  // since the clock's hand passed
-  bool failed = false;      // the last write did not succeed
+  bool dirty = false;     // to be written in place
+  bool busy = false;      // under I/O: wait on the buffer's address
+  std::uint8_t uses = 0;  // since the clock's hand passed, as far as they count
+  bool failed = false;    // the last write did not succeed
   BlockTag tag;
   std::byte* data = nullptr;  // one block
   Buffer* hash_next = nullptr;

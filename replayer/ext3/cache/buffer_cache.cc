@@ -12,8 +12,14 @@ constexpr std::size_t kSmallestCapacity = 256;  // blocks
 constexpr std::size_t kRunLimit = 256;          // blocks of one request
 constexpr std::size_t kClockBudget = 512;       // buffers the hand passes before it gives up
 constexpr std::size_t kWriteBatch = 1024;       // blocks written back in one sweep
+constexpr std::uint8_t kUsesToStay = 2;         // a block used less often goes when the hand comes
+constexpr std::uint8_t kMostUses = 3;           // that count
 constexpr std::size_t kSmallestTable = 1024;
 constexpr std::size_t kDirtyShare = 4;  // write back when more than a quarter is dirty
+
+void note_use(Buffer& buffer) {
+  if (buffer.uses < kMostUses) ++buffer.uses;
+}
 
 }  // namespace
 
@@ -106,10 +112,13 @@ void BufferCache::evict(Buffer& buffer) {
 
 Buffer* BufferCache::take_victim() {
   std::size_t held = 0;
-  for (std::size_t step = 0; step < 2 * cached_count_ && held < kClockBudget; ++step) {
+  for (std::size_t step = 0; step < kMostUses * cached_count_ && held < kClockBudget; ++step) {
     Buffer* const buffer = clock_hand_;
     clock_hand_ = buffer->clock_links.next;
-    if (std::exchange(buffer->referenced, false)) continue;
+    if (buffer->uses >= kUsesToStay) {
+      --buffer->uses;
+      continue;
+    }
     if (evictable(*buffer)) return buffer;
     ++held;
   }
@@ -147,7 +156,6 @@ Answer<Buffer*> BufferCache::lookup_or_insert(BlockNumber block, const BlockTag&
   const std::uint32_t dirtier = buffer->tag.dirtier;
   buffer->tag = tag;
   buffer->tag.dirtier = dirtier;
-  buffer->referenced = true;
   return buffer;
 }
 
@@ -241,6 +249,7 @@ Answer<BufferReference> BufferCache::read(BlockNumber block, const BlockTag& tag
   EXT3_ASSIGN(Buffer* const found, lookup_or_insert(block, tag));
   BufferReference buffer(found);
   wait_idle(*buffer);
+  note_use(*buffer);
   if (buffer->up_to_date) {
     ++figures_.hits;
     return buffer;
@@ -254,6 +263,7 @@ Answer<BufferReference> BufferCache::get(BlockNumber block, const BlockTag& tag)
   EXT3_ASSIGN(Buffer* const found, lookup_or_insert(block, tag));
   BufferReference buffer(found);
   wait_idle(*buffer);
+  note_use(*buffer);
   return buffer;
 }
 
@@ -323,7 +333,7 @@ void BufferCache::forget(Buffer& buffer) {
   wait_idle(buffer);
   clear_dirty(buffer);
   buffer.up_to_date = false;
-  buffer.referenced = false;
+  buffer.uses = 0;
 }
 
 Answer<void> BufferCache::write(std::span<Buffer* const> buffers, IoReason reason) {

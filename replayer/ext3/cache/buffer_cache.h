@@ -1,5 +1,7 @@
-// BufferCache: the blocks of one device in memory, up to a stated number; the least recently used clean ones go first
-// (a clock), and dirty ones are written back, oldest first and neighbours together, when too many are dirty.
+// BufferCache: the blocks of one device in memory, up to a stated number. What goes first is what was used least: a
+// clock whose hand takes what was used less than twice since it came by, so that data read once does not drive out the
+// directories and inode tables that are used over and over (as Linux's two lists of pages see to). Dirty blocks are
+// written back, oldest first and neighbours together, when too many are dirty.
 //
 // All calls are made inside the monitor. Those that may wait are marked; across them another thread may change whatever
 // the caller does not hold a lock on. Buffers that a transaction holds cannot go: the cache may then grow beyond its
