@@ -43,6 +43,17 @@ bool RunGroup::simulated() const {
   return !runs.empty() && std::ranges::all_of(runs, [](const RunFigures& run) { return run.condition.simulated; });
 }
 
+bool Comparison::mixes_clocks() const {
+  const auto simulated = [](const RunFigures& run) { return run.condition.simulated; };
+  bool any = false;
+  bool all = true;
+  for (const RunGroup& group : groups) {
+    any = any || std::ranges::any_of(group.runs, simulated);
+    all = all && std::ranges::all_of(group.runs, simulated);
+  }
+  return any && !all;
+}
+
 std::optional<Cell> Comparison::cell(std::size_t group, std::string_view metric) const {
   const auto values = groups[group].values(metric);
   if (values.empty()) return std::nullopt;
@@ -70,6 +81,8 @@ std::optional<Difference> Comparison::difference(std::size_t group, std::string_
 
 std::string Comparison::conclusion() const {
   if (groups.size() < 2) return "one group only: nothing to compare it with";
+  if (mixes_clocks())
+    return "some runs are in virtual time and some in real time, so their times say nothing about each other";
   const std::string_view metric = deciding_metric(groups);
   if (metric.empty()) return "the inputs share neither wall time nor seeks, so nothing can be concluded";
   std::size_t best = 0;

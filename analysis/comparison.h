@@ -52,6 +52,8 @@ struct Comparison {
   std::vector<RunGroup> groups;
   std::vector<std::string> broken_limits;  // one sentence each
 
+  // Some runs are simulated and some are not.
+  [[nodiscard]] bool mixes_clocks() const;
   [[nodiscard]] std::optional<Cell> cell(std::size_t group, std::string_view metric) const;
   [[nodiscard]] std::optional<Difference> difference(std::size_t group, std::string_view metric) const;
   // Who won and what cannot be concluded, in one sentence.

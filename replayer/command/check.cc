@@ -105,7 +105,9 @@ CheckReport judge(const Terminal& terminal, const CheckWords& words, ext3::Block
     fmt::print(terminal.err, "iotape check: {}: {}\n", words.path, answer.error().message);
   if (!answer) return check_filesystem(device, words.options);
   settled = *answer;
-  return check_filesystem(overlay, words.options);
+  ext3::CheckOptions options = words.options;
+  options.totals_are_old = settled.journal_waited;
+  return check_filesystem(overlay, options);
 }
 
 int check_image(const Terminal& terminal, const CheckWords& words) {

@@ -38,7 +38,7 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
   app.add_option("--max-gap", words.longest_gap, "Shorten longer pauses of the trace to this");
   app.add_option("--order", options.order_text,
                  "strict: one call after the other, as they ended; thread: every thread at its own pace")
-      ->check(CLI::IsMember({"strict", "thread", "resource", "none"}))
+      ->check(CLI::IsMember({"strict", "thread"}))
       ->capture_default_str();
   app.add_option("--dir-order", words.directory_order,
                  "recorded: removals in the recorded order; the only one in this version")
@@ -76,9 +76,6 @@ void declare(CLI::App& app, ReplayOptions& options, Words& words) {
 }
 
 Result<void> understand(ReplayOptions& options, const Words& words) {
-  if (options.order_text != "strict" && options.order_text != "thread")
-    return failure(ErrorCode::kUsage,
-                   fmt::format("--order {}: this version knows --order strict and --order thread", options.order_text));
   options.order = options.order_text == "thread" ? ReplayOrder::kThread : ReplayOrder::kStrict;
   if (words.directory_order != "recorded")
     return failure(ErrorCode::kUsage, "--dir-order target: this version keeps the recorded order of removals only");

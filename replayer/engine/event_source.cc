@@ -5,11 +5,24 @@
 namespace iotape {
 namespace {
 
+// The calls of a replay's result are those of the recording it repeats: what they got there is what later ones use,
+// such as a descriptor's number.
+void as_recorded(EventBody& body) {
+  auto* const call = std::get_if<Syscall>(&body);
+  if (call == nullptr || !call->replay) return;
+  call->outcome = call->replay->expected;
+  call->replay.reset();
+}
+
 class TraceFileSource final : public EventSource {
  public:
   explicit TraceFileSource(std::unique_ptr<TraceReader> reader) : reader_(std::move(reader)) {}
   const TraceHeader& header() const override { return reader_->header(); }
-  Result<Event*> next() override { return reader_->next(); }
+  Result<Event*> next() override {
+    IOTAPE_ASSIGN(Event * event, reader_->next());
+    if (event != nullptr) as_recorded(event->body);
+    return event;
+  }
   const ReadReport& report() const override { return reader_->report(); }
 
  private:

@@ -47,7 +47,9 @@ class Ext3Target final : public Target {
     facts.filesystem = settings_.mount.journaled ? "ext3 (built in)" : "ext2 (built in)";
     facts.device = kDevice;
     facts.makes_requests = true;
-    facts.notes = {"requests are as the filesystem issued them, without an elevator or a disk's time"};
+    facts.notes = {
+        "requests are as the filesystem issued them, without an elevator or a disk's time; commits come by this "
+        "host's clock, so a slow host makes more (disk= makes them the same everywhere)"};
     return facts;
   }
   [[nodiscard]] Nanoseconds now() const override { return host_now(); }

@@ -270,10 +270,22 @@ TEST_F(ReplayCommand, ThreadOrderWritesItsCallsInTheOrderInWhichTheyEnded) {
   EXPECT_EQ(calls, 8U + 8 * 40 * 6);
 }
 
-TEST_F(ReplayCommand, AnOrderOfALaterVersionIsNamed) {
+TEST_F(ReplayCommand, AnOrderThatIsNoneNamesThoseThereAre) {
   const auto run = iotape({"replay", save(some_directories(2)), "null:", "--order", "resource"});
   EXPECT_EQ(run.status, 2);
-  EXPECT_THAT(run.err, HasSubstr("--order strict and --order thread"));
+  EXPECT_THAT(run.err, HasSubstr("strict,thread"));
+}
+
+TEST_F(ReplayCommand, AReplaysResultIsReplayedAsTheRecordingItRepeats) {
+  const std::string trace = save(some_directories(3));
+  const std::string result = scratch_ / "result.iotape";
+  const std::string again = scratch_ / "again.iotape";
+  const auto first = iotape({"replay", trace, "ext3:,size=64M,disk=ssd", "-o", result, "--json"});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const auto second = iotape({"replay", result, "ext3:,size=64M,disk=ssd", "-o", again, "--json"});
+  ASSERT_EQ(second.status, 0) << second.err;
+  const auto issued = [](const std::string& text) { return text.substr(text.find("\"issued\""), 24); };
+  EXPECT_EQ(issued(first.out), issued(second.out));
 }
 
 }  // namespace

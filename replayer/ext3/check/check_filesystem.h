@@ -16,6 +16,7 @@ namespace iotape::ext3 {
 
 struct CheckOptions {
   std::uint32_t most_problems = 1000;  // kept; the others are only counted
+  bool totals_are_old = false;         // the superblock's free counts were not written since a crash: not judged
 };
 
 struct CheckReport {

@@ -41,7 +41,7 @@ struct AttributeBlockNote {
 class CheckState {
  public:
   CheckState(BlockDevice& device_used, const CheckOptions& options)
-      : device(device_used), problems(options.most_problems) {}
+      : device(device_used), totals_are_old(options.totals_are_old), problems(options.most_problems) {}
 
   // False when the device fails, which is noted as a problem.
   bool read(BlockNumber first, std::span<std::byte> bytes);
@@ -64,6 +64,7 @@ class CheckState {
   DirectoryNote* directory(InodeNumber number);
 
   BlockDevice& device;
+  bool totals_are_old;
   ProblemList problems;
   CheckReport report;
   Superblock super{};
