@@ -40,8 +40,8 @@ step() { printf '== %s\n' "$*"; }
 
 build() { # PRESET
   step "build, preset $1"
-  cmake --preset "$1" >"$results/configure" 2>&1 || { cat "$results/configure" && exit 1; }
-  cmake --build --preset "$1" -j "$jobs" >"$results/build" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\]' "$results/build" | head -100 && exit 1; }
+  cmake --preset "$1" >"$results/configure" 2>&1 || { cat "$results/configure" && return 1; }
+  cmake --build --preset "$1" -j "$jobs" >"$results/build" 2>&1 || { grep -vE '^\[[0-9]+/[0-9]+\]' "$results/build" | head -100 && return 1; }
 }
 
 # Runs ctest on a preset and keeps its words; ctest's own closing lines are what this script ends with.
@@ -60,13 +60,14 @@ run_tests() { # PRESET CTEST-OPTION...
 }
 
 closing_lines() { # PRESET
+  [ -f "$results/$1.log" ] || return 0
   sed -n '/^[0-9]*% tests passed/,$p' "$results/$1.log" | grep -vE '^(Label Time Summary|[a-z0-9_]+ += )' | grep -v '^$' || tail -3 "$results/$1.log"
 }
 
 step 'set-up'
 ./setup.sh
 
-build check
+build check || exit 1
 short=(-LE long)
 [ "$long" = no ] || short=()
 run_tests check "${short[@]}"
@@ -76,10 +77,9 @@ if [ "$long" = yes ]; then
   tests/lint/tidy.sh build/check || failed+=(clang-tidy)
   # The fuzzers' build has ASan and UBSan in it: the tests of that one stand for preset asan, which is one build less.
   for preset in fuzz tsan; do
-    build "$preset"
-    run_tests "$preset" -LE 'long|lint'
+    if build "$preset"; then run_tests "$preset" -LE 'long|lint'; else failed+=("build, preset $preset"); fi
   done
-  IOTAPE=build/fuzz/iotape BLOCK_BODIES=build/fuzz/tests/fuzz/block_bodies tests/fuzz/make_corpus.sh "$results/corpus"
+  IOTAPE=build/fuzz/iotape BLOCK_BODIES=build/fuzz/tests/fuzz/block_bodies tests/fuzz/make_corpus.sh "$results/corpus" || failed+=('seeds for the fuzzers')
   while IFS= read -r fuzzer; do
     step "fuzz $(basename "$fuzzer"), 60 s"
     seeds=$results/corpus/$(basename "$fuzzer" _fuzz)
@@ -91,7 +91,7 @@ if [ "$long" = yes ]; then
   for preset in fuzz tsan; do step "$preset" && closing_lines "$preset"; done
 fi
 
-step "$(date -u -d "@$SECONDS" +%M:%S) for everything; build/check/ctest.log has every word"
+step "$(date -u -d "@$SECONDS" +%T) for everything; build/check/ctest.log has every word"
 closing_lines check
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'FAILED: %s\n' "${failed[@]}"
