@@ -58,6 +58,7 @@ std::string printable(std::string_view bytes) {
 template <typename Map, typename Measure>
 auto largest(const Map& map, std::size_t limit, Measure measure) {
   std::vector<const typename Map::value_type*> rows;
+  rows.reserve(map.size());
   for (const auto& entry : map) rows.push_back(&entry);
   std::stable_sort(rows.begin(), rows.end(), [&](auto* a, auto* b) { return measure(a->second) > measure(b->second); });
   if (rows.size() > limit) rows.resize(limit);
