@@ -108,6 +108,13 @@ class Reader {
   }
 
  private:
+  // Labels stand in tables on a terminal.
+  Result<void> plain_label(int line, const char* key, const std::string& label) const {
+    if (std::ranges::none_of(label, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
+      return {};
+    return spec_.wrong(line, key, "holds control characters");
+  }
+
   Result<void> read_runs() {
     spec_.runs = message_.has_runs() ? message_.runs() : kDefaultRuns;
     if (spec_.runs >= 1 && spec_.runs <= kMostRuns) return {};
@@ -123,6 +130,7 @@ class Reader {
       if (target.spec.empty())
         return spec_.wrong(line_of(&tree_, message_, "target", i), "target.spec", "missing; e.g. spec: \"ext3:\"");
       if (target.label.empty()) target.label = target.spec;
+      IOTAPE_TRY(plain_label(target.line, "target.label", target.label));
       spec_.targets.push_back(std::move(target));
     }
     for (int i = 0; i < message_.position_size(); ++i) {
@@ -176,6 +184,7 @@ class Reader {
     if (step.label.empty())
       step.label = step.trace.empty() ? step.workload.substr(0, step.workload.find(' '))
                                       : std::filesystem::path(step.trace).stem().string();
+    IOTAPE_TRY(plain_label(here, "step.label", step.label));
     step.pace = from.has_pace() ? from.pace() : "asap";
     step.pace_line = line_of(tree, from, "pace");
     step.thinking = from.thinking();
@@ -200,6 +209,7 @@ class Reader {
       ExperimentPhase made{phase.label(), words(phase.until()), !phase.has_shown() || phase.shown(),
                            line_of(&tree, from, "phase", i)};
       if (made.label.empty()) return spec_.wrong(made.line, "phase.label", "missing");
+      IOTAPE_TRY(plain_label(made.line, "phase.label", made.label));
       if (!last && made.until.empty())
         return spec_.wrong(made.line, "phase.until",
                            fmt::format("'{}' is followed by another phase and must say where it ends", made.label));

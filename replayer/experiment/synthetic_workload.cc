@@ -376,11 +376,13 @@ bool is_word_of(std::string_view word, std::string_view words) {
 
 Result<std::uint64_t> number_of(const WorkloadKey& key, const std::string& value) {
   if (key.kind == KeyKind::kSize) {
-    constexpr std::uint64_t kLargest = std::uint64_t{1} << 44U;
     IOTAPE_ASSIGN(const std::uint64_t size, parse_size(value));
-    const std::uint64_t least = key.default_value == "0" ? 0 : 1;
-    if (size >= least && size <= kLargest) return size;
-    return failure(ErrorCode::kUsage, fmt::format("{}= takes {} to 16T, not {}", key.name, least, value));
+    const bool each = key.default_value == "0";  // of one file among many, whose calls are made together
+    const std::uint64_t largest = each ? std::uint64_t{1} << 30U : std::uint64_t{1} << 44U;
+    const std::uint64_t least = each ? 0 : 1;
+    if (size >= least && size <= largest) return size;
+    return failure(ErrorCode::kUsage,
+                   fmt::format("{}= takes {} to {}, not {}", key.name, least, each ? "1G" : "16T", value));
   }
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);

@@ -21,7 +21,7 @@ void Processor::release() {
 void Processor::use(Nanoseconds amount) {
   if (amount.value <= 0) return;
   acquire();
-  while (amount.value > 0) {
+  while (amount.value > 0 && !broken_off_) {
     const Nanoseconds slice = std::min(amount, kSlice);
     host_.sleep_until(host_.now() + slice);
     busy_ += slice;

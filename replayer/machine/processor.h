@@ -15,6 +15,8 @@ class Processor {
 
   // Computes for that long. REQUIRES: a fiber calls.
   void use(Nanoseconds amount);
+  // Whoever computes stops at the end of his slice, and nobody computes from then on: the run is broken off.
+  void break_off() { broken_off_ = true; }
   // What all of them have computed together.
   [[nodiscard]] Nanoseconds busy() const { return busy_; }
 
@@ -26,6 +28,7 @@ class Processor {
   ext3::FiberHost& host_;
   std::uint32_t free_;
   std::uint32_t waiting_ = 0;
+  bool broken_off_ = false;
   Nanoseconds busy_;
 };
 

@@ -21,8 +21,12 @@ Result<Ext3Disk> open_bytes(const TargetSpec& spec, const Ext3Settings& settings
   disk.fresh = ::stat(spec.place.c_str(), &status) != 0 && errno == ENOENT;
   if (disk.fresh) {
     const FileDescriptor image(::open(spec.place.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!image || ::ftruncate(image.get(), static_cast<off_t>(settings.bytes)) != 0)
-      return system_failure(fmt::format("making {}", spec.place), errno);
+    if (!image) return system_failure(fmt::format("making {}", spec.place), errno);
+    if (::ftruncate(image.get(), static_cast<off_t>(settings.bytes)) != 0) {
+      const int why = errno;
+      ::unlink(spec.place.c_str());
+      return system_failure(fmt::format("making {}", spec.place), why);
+    }
   }
   IOTAPE_ASSIGN(ext3::FileDevice device, ext3::FileDevice::open(spec.place, ext3::FileDeviceMode::kReadWrite));
   disk.device = std::make_unique<ext3::FileDevice>(std::move(device));
@@ -35,8 +39,10 @@ Result<Ext3Disk> open_ext3_disk(const TargetSpec& spec, Ext3Settings& settings, 
   IOTAPE_ASSIGN(Ext3Disk disk, open_bytes(spec, settings));
   if (!disk.fresh) return disk;
   settings.make.now = made_at;
-  IOTAPE_ASSIGN([[maybe_unused]] const ext3::MadeFilesystem made, ext3::make_filesystem(*disk.device, settings.make));
-  return disk;
+  auto made = ext3::make_filesystem(*disk.device, settings.make);
+  if (made) return disk;
+  if (!spec.place.empty()) ::unlink(spec.place.c_str());  // nobody is left with half a filesystem
+  return tl::make_unexpected(std::move(made).error().within(spec.text()));
 }
 
 }  // namespace iotape

@@ -115,18 +115,7 @@ Result<double> factor(const TargetSpec& spec, std::string_view key) {
   return value;
 }
 
-// Where a filesystem of that many sectors begins on the disk.
-Result<Sectors> place_on_disk(const TargetSpec& spec, const DiskProfile& disk, std::int64_t sectors) {
-  static constexpr std::array<std::pair<std::string_view, int>, 3> kPlaces{{{"outer", 0}, {"middle", 1}, {"inner", 2}}};
-  IOTAPE_ASSIGN(const int halves, choice(spec, "position", kPlaces));
-  if (disk.capacity() == 0) return Sectors(0);  // flash, as large as it takes
-  const std::int64_t left = disk.capacity() - sectors;
-  if (left < 0)
-    return failure(ErrorCode::kUsage,
-                   fmt::format("ext3: size={} is more than disk={} holds, {}", spec.value("size"), disk.name,
-                               format_size(static_cast<std::uint64_t>(disk.capacity()) * 512)));
-  return Sectors(left / 2 * halves / 8 * 8);  // whole blocks of 4 KiB
-}
+constexpr std::array<std::pair<std::string_view, int>, 3> kPlaces{{{"outer", 0}, {"middle", 1}, {"inner", 2}}};
 
 Result<void> read_machine(const TargetSpec& spec, Ext3Settings& settings) {
   if (spec.value("disk") == "none") {
@@ -148,7 +137,8 @@ Result<void> read_machine(const TargetSpec& spec, Ext3Settings& settings) {
   IOTAPE_ASSIGN(const std::uint64_t cpus, number(spec, "cpus", 64));
   if (cpus == 0) return failure(ErrorCode::kUsage, "ext3: cpus= takes a number from 1 to 64");
   machine.cpus = static_cast<std::uint32_t>(cpus);
-  IOTAPE_ASSIGN(machine.position, place_on_disk(spec, machine.disk, static_cast<std::int64_t>(settings.bytes / 512)));
+  IOTAPE_ASSIGN(machine.position_halves, choice(spec, "position", kPlaces));
+  if (spec.place.empty()) IOTAPE_TRY(place_on_disk(machine, settings.bytes));
   machine.memory = settings.mount.cache_bytes;
   settings.mount.cache_bytes = memory_for_cache(machine.memory);
   settings.machine = std::move(machine);
@@ -156,6 +146,18 @@ Result<void> read_machine(const TargetSpec& spec, Ext3Settings& settings) {
 }
 
 }  // namespace
+
+Result<void> place_on_disk(MachineSettings& machine, std::uint64_t bytes) {
+  const DiskProfile& disk = machine.disk;
+  if (disk.capacity() == 0) return {};  // flash, as large as it takes
+  const std::int64_t left = disk.capacity() - static_cast<std::int64_t>(bytes / 512);
+  if (left < 0)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: a filesystem of {} is more than disk={} holds, {}", format_size(bytes), disk.name,
+                               format_size(static_cast<std::uint64_t>(disk.capacity()) * 512)));
+  machine.position = Sectors(left / 2 * machine.position_halves / 8 * 8);  // whole blocks of 4 KiB
+  return {};
+}
 
 Result<Ext3Settings> read_ext3_settings(const TargetSpec& spec) {
   Ext3Settings settings;

@@ -18,7 +18,8 @@ namespace iotape {
 struct MachineSettings {
   DiskProfile disk;
   machine::ElevatorKind elevator = machine::ElevatorKind::kClook;
-  Sectors position;          // of the filesystem on the disk
+  int position_halves = 0;   // of what the filesystem leaves free of the disk, before it: outer, middle, inner
+  Sectors position;          // of the filesystem on the disk: see place_on_disk
   std::uint64_t memory = 0;  // bytes, all of it; the cache has what memory_for_cache leaves
   double cpu = 1;            // how many times as long the processor takes as the recorded one
   std::uint32_t cpus = 1;
@@ -36,6 +37,9 @@ struct Ext3Settings {
   ext3::MountOptions mount;
   std::optional<MachineSettings> machine;
 };
+
+// Finds the position of a filesystem of that many bytes. kUsage when the disk is too small.
+Result<void> place_on_disk(MachineSettings& machine, std::uint64_t bytes);
 
 // kUsage, naming the key and what it takes.
 Result<Ext3Settings> read_ext3_settings(const TargetSpec& spec);

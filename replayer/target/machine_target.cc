@@ -25,6 +25,7 @@ constexpr DeviceId kPartition = DeviceId::of(240, 1);
 // When the virtual clock begins: the day the Orlov allocator was first timed in public, 5 November 2002.
 constexpr std::int64_t kFirstSecond = 1'036'454'400;
 constexpr Nanoseconds kStart{kFirstSecond * 1'000'000'000};
+constexpr Nanoseconds kLongest{std::int64_t{100} * 365 * 86'400 * 1'000'000'000};  // a century
 
 // The machine's own threads, far above any traced one.
 constexpr std::uint32_t kJournalThread = 0x7FFFFF01;
@@ -39,15 +40,16 @@ ThreadKey key_of(std::uint32_t thread) {
 
 class MachineTarget final : public Target {
  public:
-  MachineTarget(const TargetSpec& spec, Ext3Settings settings, std::unique_ptr<ext3::BlockDevice> disk, DataPool pool)
+  MachineTarget(const TargetSpec& spec, Ext3Settings settings, std::unique_ptr<ext3::BlockDevice> disk, DataPool pool,
+                const std::atomic<bool>* stop)
       : spec_(spec),
         settings_(std::move(settings)),
         disk_(std::move(disk)),
         host_(kStart),
         processor_(host_, settings_.machine->cpus),
         device_(*disk_, host_, device_options(*settings_.machine), request_context()),
-        session_(spec.place.empty() ? spec.text() : spec.place, settings_, host_, device_, kPartition,
-                 std::move(pool)) {}
+        session_(spec.place.empty() ? spec.text() : spec.place, settings_, host_, device_, kPartition, std::move(pool)),
+        stop_(stop) {}
   ~MachineTarget() override { (void)stand_still(); }
 
   Result<void> mount(bool must_be_empty) {
@@ -117,10 +119,18 @@ class MachineTarget final : public Target {
     return {session_.recorded(host_.thread()), worker == workers_.end() ? std::nullopt : worker->second->call_start};
   }
   [[nodiscard]] Nanoseconds scaled(Nanoseconds work) const {
-    return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(work.value) * settings_.machine->cpu));
+    const double spent = static_cast<double>(work.value) * settings_.machine->cpu;
+    return Nanoseconds(static_cast<std::int64_t>(std::min(spent, static_cast<double>(kLongest.value))));
   }
+  // A claim of the trace or a key that leads beyond what the clock can count.
+  [[nodiscard]] bool too_late(Nanoseconds moment) const { return moment >= kStart + kLongest; }
   Result<void> run_until(const std::function<bool()>& done) {
-    if (host_.run_until(done)) return {};
+    const auto stopped = [this] { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); };
+    if (host_.run_until([&] { return done() || stopped(); })) {
+      if (done()) return {};
+      processor_.break_off();
+      return failure(ErrorCode::kInterrupted, "stopped");
+    }
     return failure(ErrorCode::kIo,
                    fmt::format("{}: the simulated machine stands still: every thread waits for another; this is a bug "
                                "of iotape",
@@ -153,6 +163,7 @@ class MachineTarget final : public Target {
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;  // by Host::thread()
   std::deque<Completion> completed_;
   std::optional<Error> broken_;
+  const std::atomic<bool>* stop_;  // may be nullptr
   std::size_t in_flight_ = 0;      // calls submitted and not taken
   std::size_t ended_workers_ = 0;  // that are still among workers_
   std::uint32_t daemons_ = 0;      // that run
@@ -207,6 +218,7 @@ Result<void> MachineTarget::stand_still() {
   }
   ext3::end_daemons(session_.volume());
   device_.end_disk();
+  stop_ = nullptr;  // to its end, whatever was asked for
   auto done = run_until([this] {
     return daemons_ == 0 && device_.ended() &&
            std::ranges::all_of(workers_, [](const auto& entry) { return entry.second->ended; });
@@ -258,6 +270,14 @@ void MachineTarget::work(Worker& worker) {
 }
 
 void MachineTarget::carry_out(Worker& worker, const TargetCall& call) {
+  if (too_late(host_.now() + scaled(call.work.before)) || too_late(call.not_before)) {
+    broken_ = Error{ErrorCode::kLimit,
+                    fmt::format("{}: the run would take more than a century of virtual time; a smaller cpu=, less "
+                                "thinking or --max-gap shortens it",
+                                spec_.text())};
+    completed_.emplace_back();
+    return;
+  }
   host_.sleep_until(call.not_before);
   processor_.use(scaled(call.work.before));
   Completion completion;
@@ -308,7 +328,7 @@ Result<void> MachineTarget::describe(EventSink& sink) {
   disk.device = disk.whole_disk = kWholeDisk;
   disk.name = "sim";
   const auto sectors = static_cast<std::int64_t>(disk_->size() / 512);
-  disk.size = Sectors(std::max(machine.disk.capacity(), sectors));
+  disk.size = Sectors(machine.disk.capacity() != 0 ? machine.disk.capacity() : sectors);
   disk.rotational = machine.disk.kind == DiskKind::kDisk;
   IOTAPE_TRY(sink.append(disk));
   DeviceInfo partition = disk;
@@ -344,9 +364,11 @@ Result<std::uint64_t> MachineTarget::take_requests(EventSink& sink) {
 Result<std::unique_ptr<Target>> make_machine_target(const TargetSpec& spec, Ext3Settings settings,
                                                     const TargetOptions& options) {
   IOTAPE_ASSIGN(Ext3Disk disk, open_ext3_disk(spec, settings, kFirstSecond));
+  IOTAPE_TRY(place_on_disk(*settings.machine, disk.device->size()));
   if (spec.place.empty()) disk.device = std::make_unique<machine::ForgetfulDevice>(std::move(disk.device));
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
-  auto target = std::make_unique<MachineTarget>(spec, std::move(settings), std::move(disk.device), std::move(pool));
+  auto target =
+      std::make_unique<MachineTarget>(spec, std::move(settings), std::move(disk.device), std::move(pool), options.stop);
   IOTAPE_TRY(target->mount(!disk.fresh && options.tree != TreePolicy::kExisting));
   return target;
 }

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
+#include <atomic>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
 
+#include "analysis/disk/profile_parser.h"
 #include "tests/replayer/target_driver.h"
 #include "tests/support/test_support.h"
 
@@ -442,6 +445,64 @@ INSTANTIATE_TEST_SUITE_P(Keys, MachineKey,
                                            "ext3:,size=1G,memory=64M,disk=laptop-2002,commit=1ms",
                                            "ext3:,size=1G,memory=64M,disk=scsi-10k",
                                            "ext3:,size=1G,memory=64M,disk=ssd"));
+
+// ---- what leads too far ----
+
+TEST(MachineTarget, ARunBeyondACenturyIsRefusedRatherThanCountedWrong) {
+  Machine machine(kMachine + ",cpu=10000");
+  const TargetThread thread = machine.start();
+  machine.submit_work(thread, Nanoseconds(kMillisecond), Nanoseconds(4'000'000'000LL * kSecond));
+  const auto done = machine.target().next_completion();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kLimit);
+  EXPECT_THAT(done.error().message, HasSubstr("century"));
+}
+
+TEST(MachineTarget, AStopIsSeenWhileALongStretchIsComputed) {
+  std::atomic<bool> stop = false;
+  TargetOptions options;
+  options.stop = &stop;
+  Driver driver(kMachine, options);
+  ASSERT_TRUE(driver) << driver.error().message;
+  const TargetThread thread = driver.start();
+  TargetCall call{thread, 0, SYS_umask, SetFileCreationMask{022}, {}, {{}, Nanoseconds(1'000'000 * kSecond)}};
+  ASSERT_TRUE(driver.target().submit(std::move(call)));
+  stop = true;
+  const auto done = driver.target().next_completion();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kInterrupted);
+}
+
+TEST(MachineTarget, AnImageLiesWhereItsOwnSizePutsIt) {
+  const test::ScratchDirectory scratch;
+  const std::string image = scratch / "disk.img";
+  { const Driver made("ext3:" + image + ",size=512M"); }
+  Machine machine("ext3:" + image + ",disk=laptop-2002,position=inner");
+  const TargetThread thread = machine.start();
+  machine.make(thread, "/file", 4096);
+  machine.must(thread, SYS_sync, SyncAll{});
+  const std::vector<BlockRequest> requests = machine.new_requests();
+  ASSERT_FALSE(requests.empty());
+  const auto profile = load_disk_profile("laptop-2002");
+  ASSERT_TRUE(profile);
+  const std::int64_t first = profile->capacity() - (std::int64_t{512} << 20U) / 512;
+  for (const BlockRequest& request : requests) {
+    if (request.operation == BlockOperation::kFlush) continue;
+    EXPECT_GE(request.sector.value, first - 8);
+    EXPECT_LE(request.sector.value + request.bytes / 512, profile->capacity());
+  }
+}
+
+TEST(MachineTarget, AnImageThatCannotBeMadeIsNotLeftBehind) {
+  const test::ScratchDirectory scratch;
+  const std::string image = scratch / "disk.img";
+  for (const char* keys : {",block=3K", ",size=1", ",size=64M,journal=1M,disk=ssd", ",size=64M,journal=1G"}) {
+    const Driver driver("ext3:" + image + keys);
+    if (driver) continue;
+    EXPECT_THAT(driver.error().message, HasSubstr("disk.img")) << keys;
+    EXPECT_FALSE(std::filesystem::exists(image)) << keys;
+  }
+}
 
 TEST(MachineTarget, KeysThatAreNoneSayWhatTheyTake) {
   const auto message = [](const std::string& spec) {
