@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "replayer/ext3/device/request_parts.h"
 #include "replayer/ext3/directory/directory.h"
 #include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/target/ext3_tree.h"
@@ -103,8 +104,7 @@ Result<void> Ext3Session::carry_out(const TargetCall& call, Completion& completi
 
 ThreadKey Ext3Session::recorded(std::uint32_t host_thread) const {
   const auto known = recorded_.find(host_thread);
-  if (known != recorded_.end()) return known->second;
-  return {ProcessId(static_cast<std::int32_t>(host_thread)), ThreadId(static_cast<std::int32_t>(host_thread))};
+  return known != recorded_.end() ? known->second : ext3::key_of(host_thread);
 }
 
 std::uint64_t Ext3Session::space_used() const {

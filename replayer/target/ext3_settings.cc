@@ -138,7 +138,6 @@ Result<void> read_machine(const TargetSpec& spec, Ext3Settings& settings) {
   if (cpus == 0) return failure(ErrorCode::kUsage, "ext3: cpus= takes a number from 1 to 64");
   machine.cpus = static_cast<std::uint32_t>(cpus);
   IOTAPE_ASSIGN(machine.position_halves, choice(spec, "position", kPlaces));
-  if (spec.place.empty()) IOTAPE_TRY(place_on_disk(machine, settings.bytes));
   machine.memory = settings.mount.cache_bytes;
   settings.mount.cache_bytes = memory_for_cache(machine.memory);
   settings.machine = std::move(machine);

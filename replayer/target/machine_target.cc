@@ -33,11 +33,6 @@ constexpr std::uint32_t kFlusherThread = 0x7FFFFF02;
 constexpr std::uint32_t kDiskThread = 0x7FFFFF03;
 constexpr std::uint32_t kSyncThread = 0x7FFFFF04;
 
-ThreadKey key_of(std::uint32_t thread) {
-  const auto number = static_cast<std::int32_t>(thread);
-  return {ProcessId(number), ThreadId(number)};
-}
-
 class MachineTarget final : public Target {
  public:
   MachineTarget(const TargetSpec& spec, Ext3Settings settings, std::unique_ptr<ext3::BlockDevice> disk, DataPool pool,
@@ -342,7 +337,7 @@ Result<void> MachineTarget::describe(EventSink& sink) {
        {std::pair(kJournalThread, "kjournald"), std::pair(kFlusherThread, "pdflush"), std::pair(kSyncThread, "sync")}) {
     ProcessStart start;
     start.time = host_.now();
-    start.thread = key_of(thread);
+    start.thread = ext3::key_of(thread);
     start.already_running = true;
     start.command = name;
     IOTAPE_TRY(sink.append(start));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "replayer/target/make_target.h"
 
@@ -36,6 +37,16 @@ inline Read read_call(std::int64_t fd, std::int64_t length) {
 inline Lock lock_call(std::int64_t fd, std::int64_t command, std::int64_t type) {
   return {handle(fd), command, type, SEEK_SET, 0, 0};
 }
+
+// The block requests among what it is given.
+class CollectedRequests final : public EventSink {
+ public:
+  Result<void> append(EventBody body) override {
+    if (auto* request = std::get_if<BlockRequest>(&body)) requests.push_back(std::move(*request));
+    return {};
+  }
+  std::vector<BlockRequest> requests;
+};
 
 // One target and its calls, one at a time.
 class Driver {

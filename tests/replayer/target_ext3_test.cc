@@ -24,15 +24,6 @@ using test::open_call;
 using test::read_call;
 using test::write_call;
 
-class Collected final : public EventSink {
- public:
-  Result<void> append(EventBody body) override {
-    if (auto* request = std::get_if<BlockRequest>(&body)) requests.push_back(std::move(*request));
-    return {};
-  }
-  std::vector<BlockRequest> requests;
-};
-
 // A target whose requests are watched from the first call on.
 class Watched {
  public:
@@ -59,7 +50,7 @@ class Watched {
  private:
   Driver driver_;
   TargetThread thread_;
-  Collected collected_;
+  test::CollectedRequests collected_;
 };
 
 std::string signature(const std::vector<BlockRequest>& requests) {

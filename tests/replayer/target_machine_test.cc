@@ -37,15 +37,6 @@ Transfer at_offset(Transfer call, std::int64_t offset) {
   return call;
 }
 
-class Collected final : public EventSink {
- public:
-  Result<void> append(EventBody body) override {
-    if (auto* request = std::get_if<BlockRequest>(&body)) requests.push_back(std::move(*request));
-    return {};
-  }
-  std::vector<BlockRequest> requests;
-};
-
 class Machine {
  public:
   explicit Machine(const std::string& spec) : driver_(spec) {
@@ -95,7 +86,7 @@ class Machine {
  private:
   Driver driver_;
   std::uint32_t threads_ = 0;
-  Collected collected_;
+  test::CollectedRequests collected_;
 };
 
 // ---- time ----

@@ -246,16 +246,13 @@ Answer<void> BufferCache::read_block(Buffer& buffer) {
 }
 
 Answer<BufferReference> BufferCache::read(BlockNumber block, const BlockTag& tag) {
-  EXT3_ASSIGN(Buffer* const found, lookup_or_insert(block, tag));
-  BufferReference buffer(found);
-  wait_idle(*buffer);
-  note_use(*buffer);
+  EXT3_ASSIGN(BufferReference buffer, get(block, tag));
   if (buffer->up_to_date) {
     ++figures_.hits;
     return buffer;
   }
   ++figures_.misses;
-  EXT3_TRY(read_block(*found));
+  EXT3_TRY(read_block(*buffer));
   return buffer;
 }
 

@@ -10,11 +10,6 @@ bool continues(const IoPart& before, const IoPart& part) {
          (part.tag.cause != BlockCause::kData || part.tag.file_block.value == before.tag.file_block.value + 1);
 }
 
-ThreadKey dirtier_of(std::uint32_t thread, const RequestContext& context) {
-  if (context.dirtier) return context.dirtier(thread);
-  return {ProcessId(static_cast<std::int32_t>(thread)), ThreadId(static_cast<std::int32_t>(thread))};
-}
-
 RequestPart described(const IoPart& part, bool write, Sectors sector, const PartOrigin& origin,
                       const RequestContext& context) {
   RequestPart made;
@@ -25,7 +20,8 @@ RequestPart described(const IoPart& part, bool write, Sectors sector, const Part
   made.submitter = origin.submitter;
   made.call_start = origin.call_start;
   made.cause = part.tag.cause;
-  if (write && part.tag.dirtier != 0) made.dirtier = dirtier_of(part.tag.dirtier, context);
+  if (write && part.tag.dirtier != 0)
+    made.dirtier = context.dirtier ? context.dirtier(part.tag.dirtier) : key_of(part.tag.dirtier);
   if (part.tag.inode == kNoInode) return made;
   made.file.identity = {origin.volume, context.generation(part.tag.inode), iotape::InodeNumber(part.tag.inode.value),
                         0};

@@ -21,6 +21,12 @@ struct RequestContext {
   std::function<ThreadKey(std::uint32_t)> dirtier{};
 };
 
+// A Host::thread() number that is nobody's in particular, as a key.
+[[nodiscard]] inline ThreadKey key_of(std::uint32_t thread) {
+  const auto number = static_cast<std::int32_t>(thread);
+  return {ProcessId(number), ThreadId(number)};
+}
+
 // Where a stretch of parts came from.
 struct PartOrigin {
   DeviceId volume;  // what its files lie on
