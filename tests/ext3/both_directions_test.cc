@@ -15,6 +15,7 @@ namespace iotape::ext3::test {
 namespace {
 
 using iotape::test::CommandOutput;
+using iotape::test::run_mounting_shell;
 using iotape::test::run_program;
 using iotape::test::run_shell;
 using iotape::test::ScratchDirectory;
@@ -73,7 +74,7 @@ TEST(BothDirectionsLive, ImagesThatOtherToolsFilledAreChangedByUsAndThenByTheKer
     if (command.find("ext3") == std::string::npos) continue;  // the kernel's ext3 wants a journal
     TestVolumeImage::save_device(*disk, image);
     EXPECT_EQ(differences(seen_by_us(image), seen_by_the_kernel(scratch, image)), "");
-    const auto changed = run_shell(
+    const auto changed = run_mounting_shell(
         fmt::format("set -e; cd {0}; mount -t ext3 -o loop image mount; trap 'cd {0}; umount mount' EXIT; cd mount; "
                     "cp -r tree again; rm -r tree/new; "
                     "mv again/new tree/moved; ln tree/volume.h again/link",
@@ -91,7 +92,7 @@ TEST(BothDirectionsLive, WeRecoverWhatTheKernelLeftAtACrash) {
     const ScratchDirectory scratch;
     const std::string image = scratch / "image";
     run_mke2fs(image, 64 * kMiB, "-t ext3 -b 1024 -N 8192 -J size=4");
-    const auto crashed = run_shell(fmt::format(
+    const auto crashed = run_mounting_shell(fmt::format(
         "set -e; cd {0}; mkdir mount; mount -t ext3 -o loop,data={2} image mount; trap 'cd {0}; umount mount' EXIT; "
         "cp -r {1}/replayer/ext3 mount/synced; for i in $(seq 200); do echo text $i > mount/synced/f$i; done; "
         "rm mount/synced/host.h; sync -f mount; (for i in $(seq 300); do echo $i > mount/busy$i; rm -f "

@@ -10,6 +10,7 @@ namespace iotape::ext3::test {
 namespace {
 
 using iotape::test::CommandOutput;
+using iotape::test::run_mounting_shell;
 using iotape::test::run_program;
 using iotape::test::run_shell;
 using iotape::test::ScratchDirectory;
@@ -98,7 +99,7 @@ TEST(CheckFilesystemLive, WhatTheKernelMadeIsSound) {
   for (const char* options : {"-b 1024", "-b 2048 -I 128", "-b 4096"}) {
     const ScratchDirectory scratch;
     run_mke2fs(scratch / "image", 128 * kMiB, fmt::format("-t ext3 -N 20000 {}", options));
-    const CommandOutput used = run_shell(fmt::format(
+    const CommandOutput used = run_mounting_shell(fmt::format(
         "set -e; cd {}; mkdir m; mount -t ext3 -o loop image m; trap 'umount m' EXIT; mkdir m/d m/e; "
         "for i in $(seq 6000); do : > m/d/a-rather-long-name-for-a-file-$i; done; "
         "for i in $(seq 1 3 6000); do echo m/d/a-rather-long-name-for-a-file-$i; done | xargs rm; "

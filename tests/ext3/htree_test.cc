@@ -331,7 +331,7 @@ TEST(HtreeLive, IsTheSameToTheKernelBothWays) {
     ours.unmount();
     test::TestVolumeImage::save_device(image.device(), scratch / "image");
     // Linked rather than made: a few inodes are enough.
-    const auto kernel = iotape::test::run_shell(
+    const auto kernel = iotape::test::run_mounting_shell(
         fmt::format("set -e; cd {}; mkdir m; mount -t ext3 -o loop image m; trap 'umount m' EXIT; cd m/d; "
                     "stat -c %n a*ours* > ../../stated; "
                     "seq -f 'a name of theirs %g' 3000 | xargs -d '\\n' touch; "

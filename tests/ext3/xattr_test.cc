@@ -16,8 +16,8 @@
 namespace iotape::ext3::test {
 namespace {
 
+using iotape::test::run_mounting_shell;
 using iotape::test::run_program;
-using iotape::test::run_shell;
 using iotape::test::ScratchDirectory;
 
 FilesystemOptions options_of(std::uint32_t block_size, std::uint32_t inode_size) {
@@ -269,7 +269,7 @@ TEST(XattrLive, AreTheSameToTheKernelBothWays) {
     }
     disk.mounted().unmount();
     TestVolumeImage::save_device(disk.device(), scratch / "image");
-    const auto kernel = run_shell(fmt::format(
+    const auto kernel = run_mounting_shell(fmt::format(
         "set -e; cd {}; mkdir m; mount -t ext3 -o loop,acl,user_xattr image m; trap 'umount m' EXIT; "
         "getfattr --only-values -n user.small m/f; getfattr --only-values -n user.large m/f; getfacl -cn m/g; "
         "setfattr -n user.theirs -v theirs m/f; setfattr -x user.small m/f; setfacl -m u:77:rwx m/g; "

@@ -57,6 +57,19 @@ CommandOutput run_program(const std::vector<std::string>& words) {
 
 CommandOutput run_shell(const std::string& line) { return run_program({"bash", "-c", line}); }
 
+CommandOutput run_mounting_shell(const std::string& line) {
+  return run_program({"unshare", "--mount", "bash", "-c", line});
+}
+
+void wait_until_detached(const std::string& image) {
+  constexpr int kTries = 6000;
+  for (int i = 0; i < kTries; ++i) {
+    if (run_program({"losetup", "-j", image}).out.empty()) return;
+    ::usleep(10'000);
+  }
+  ADD_FAILURE() << image << " is still in use";
+}
+
 bool have_recorder_privileges() { return ::geteuid() == 0 && ::access("/sys/kernel/btf/vmlinux", R_OK) == 0; }
 
 }  // namespace iotape::test

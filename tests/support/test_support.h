@@ -32,6 +32,11 @@ struct CommandOutput {
 CommandOutput run_program(const std::vector<std::string>& words);
 // Runs a shell command line.
 CommandOutput run_shell(const std::string& line);
+// The same where the line mounts an image that is read afterwards. A mount that others can see is copied into every
+// mount namespace made meanwhile (each replay makes one), and stays alive in it beyond umount, its journal unwritten.
+CommandOutput run_mounting_shell(const std::string& line);
+// For a mount that others could see: waits until the image has no loop device any more, and is whole.
+void wait_until_detached(const std::string& image);
 
 std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);

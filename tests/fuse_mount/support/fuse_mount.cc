@@ -78,7 +78,9 @@ int MountedImage::wait_for_end() {
 bool MountedImage::unmount() {
   if (by_kernel_) {
     by_kernel_ = false;
-    return run_shell("umount " + directory_).status == 0;
+    if (run_shell("umount " + directory_).status != 0) return false;
+    iotape::test::wait_until_detached(image_);
+    return true;
   }
   if (child_ == 0) return false;
   return iotape::test::run_program({IOTAPE_BINARY, "mount", "-u", directory_}).status == 0 && wait_for_end() == 0;

@@ -58,17 +58,6 @@ class Guise {
   std::uint32_t user_;
 };
 
-// A mount namespace that somebody made meanwhile keeps the filesystem alive beyond umount: the image is whole when its
-// loop device is gone.
-void wait_until_written(const std::string& image) {
-  constexpr int kTries = 6000;
-  for (int i = 0; i < kTries; ++i) {
-    if (iotape::test::run_program({"losetup", "-j", image}).out.empty()) return;
-    ::usleep(10'000);
-  }
-  ADD_FAILURE() << image << " is still in use";
-}
-
 }  // namespace
 
 // Issues one operation; what the sequences never hold is a failure of the test.
@@ -257,7 +246,7 @@ void KernelSide::unmount() {
   mounted_ = false;
   const auto unmounted = iotape::test::run_program({"umount", mount_point_});
   EXPECT_EQ(unmounted.status, 0) << unmounted.err;
-  wait_until_written(image_);
+  iotape::test::wait_until_detached(image_);
 }
 
 int KernelSide::real(std::int32_t slot) const {
