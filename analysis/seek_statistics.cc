@@ -11,8 +11,6 @@ std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-constexpr double kNanosecondsPerSecond = 1e9;
-
 }  // namespace
 
 void SeekStatistics::add(const HeadAccess& access, std::optional<std::int64_t> distance, std::uint64_t threshold) {

@@ -398,7 +398,6 @@ Result<TraceHeader> blktrace_header(const std::string& path) {
   if (path == "-") return header;  // a pipe can be read only once
   IOTAPE_ASSIGN(const auto stream, BlktraceStream::open(path));
   constexpr int kRecordsToLookAt = 4096;
-  constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
   for (int i = 0; i < kRecordsToLookAt; ++i) {
     IOTAPE_ASSIGN(const auto record, stream->next());
     if (!record) break;

@@ -17,8 +17,6 @@
 namespace iotape {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 auto at_end(std::string& out) { return std::back_inserter(out); }
 
 // seconds.fraction with that many digits; times before the epoch keep their sign.
@@ -26,10 +24,10 @@ void append_seconds(std::string& out, std::int64_t ns, int digits) {
   const bool negative = ns < 0;
   const std::uint64_t magnitude =
       negative ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  std::uint64_t fraction = magnitude % kSecond;
+  std::uint64_t fraction = magnitude % kNanosecondsPerSecond;
   constexpr int kDigits = 9;
   for (int i = digits; i < kDigits; ++i) fraction /= 10;
-  fmt::format_to(at_end(out), "{}{}.{:0{}}", negative ? "-" : "", magnitude / kSecond, fraction, digits);
+  fmt::format_to(at_end(out), "{}{}.{:0{}}", negative ? "-" : "", magnitude / kNanosecondsPerSecond, fraction, digits);
 }
 
 // As many digits as the trace's resolution fills, but never less than strace's six.

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kBatches = 7;
 constexpr int kCallsPerBatch = 2000;
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 std::int64_t now() {
   timespec time{};

@@ -34,7 +34,6 @@ constexpr auto kDrainInterval = 5ms;
 constexpr auto kCheckpointInterval = 900ms;
 constexpr std::size_t kChunkLimit = 4U << 20U;
 constexpr std::size_t kQueueLimit = 64U << 20U;
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 std::int64_t clock_now(clockid_t clock) {
   timespec time{};

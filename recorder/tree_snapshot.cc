@@ -31,8 +31,6 @@ struct CloseDirectory {
 };
 using Directory = std::unique_ptr<DIR, CloseDirectory>;
 
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-
 // The walk must not disturb what is about to be measured more than it has to.
 class IdleInputOutput {
  public:

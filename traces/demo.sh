@@ -69,7 +69,7 @@ show_replay() {
 build() {
   say 'set-up and build'
   ./setup.sh --demo
-  cmake --preset release -DIOTAPE_BENCHMARKS=OFF -DIOTAPE_PRECOMPILE=ON >/dev/null
+  cmake --preset release -DIOTAPE_BENCHMARKS=OFF -DIOTAPE_PRECOMPILE=ON -DIOTAPE_UNITY=ON >/dev/null
   cmake --build --preset release -j "$(nproc)" --target iotape 2>&1 | { [ -t 1 ] && cat || tail -n 1; }
 }
 

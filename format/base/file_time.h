@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <limits>
 
+#include "format/base/strong_id.h"
+
 namespace iotape {
 
 // What does not fit becomes the nearest that does.
 constexpr std::int64_t file_time_nanoseconds(std::int64_t seconds, std::int64_t nanoseconds) {
-  constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
   std::int64_t whole = 0;
   if (__builtin_mul_overflow(seconds, kNanosecondsPerSecond, &whole) ||
       __builtin_add_overflow(whole, nanoseconds, &whole))

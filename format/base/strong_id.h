@@ -39,6 +39,7 @@ struct Quantity {
 
 // Time on the trace's clock, or a length of time.
 using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;
+inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 // 512-byte sectors, whatever the device's own sector size: a position or a length.
 using Sectors = Quantity<struct SectorsTag, std::int64_t>;
 

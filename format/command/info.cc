@@ -66,8 +66,7 @@ auto largest(const Map& map, std::size_t limit, Measure measure) {
 }
 
 std::string wall_time(std::int64_t ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::time_t seconds = ns / kSecond;
+  const std::time_t seconds = ns / kNanosecondsPerSecond;
   std::tm parts{};
   if (::gmtime_r(&seconds, &parts) == nullptr) return "unknown";
   std::array<char, 64> text{};

@@ -1,4 +1,5 @@
 #include "replayer/engine/call_queues.h"
+#include "format/syscall_numbers.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -6,8 +7,6 @@
 namespace iotape {
 namespace {
 
-constexpr std::uint32_t kCloseNumber = 3;
-constexpr std::uint32_t kDupNumber = 32;
 constexpr std::int64_t kFiclone = 0x40049409;
 
 // Shows every number of an operation that is a slot's to `visit`, which answers what to put there.
@@ -173,7 +172,7 @@ Result<CallQueues::Step> CallQueues::submit(Queue& queue, TargetCall call) {
 Result<CallQueues::Step> CallQueues::begin_close(Queue& queue) {
   queue.closes = true;
   ++own_calls_;
-  return submit(queue, {queue.thread, kHousekeepingCookie, kCloseNumber, close_of(queue.closing.front()), {}});
+  return submit(queue, {queue.thread, kHousekeepingCookie, call_number::close, close_of(queue.closing.front()), {}});
 }
 
 Result<CallQueues::Step> CallQueues::begin_own_call(Queue& queue, Entry& entry, OwnCall& call) {
@@ -219,7 +218,7 @@ SkipReason CallQueues::put_in_numbers(const Entry& entry, QueuedCall& call) {
   const bool replaces = call.call.outcome.ok() && !entry.changes.closes.empty();
   if (auto* copy = std::get_if<Duplicate>(&call.operation); copy != nullptr && replaces && copy->target < 0) {
     copy->flags = 0;  // nothing is there to be replaced: any number will do
-    call.number = kDupNumber;
+    call.number = call_number::dup;
   }
   return SkipReason::kIssued;
 }

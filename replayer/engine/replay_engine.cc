@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "format/syscall_numbers.h"
 #include "format/syscall_table.h"
 #include "replayer/engine/call_queues.h"
 #include "replayer/engine/call_translator.h"
@@ -18,18 +19,13 @@
 namespace iotape {
 namespace {
 
-constexpr std::uint32_t kCloseNumber = 3;
-constexpr std::uint32_t kLseekNumber = 8;
-constexpr std::uint32_t kFlockNumber = 73;
-constexpr std::uint32_t kOpenatNumber = 257;
-constexpr std::uint32_t kUnshareNumber = 272;
 constexpr Nanoseconds kWaitStep{100'000'000};
 constexpr Nanoseconds kWaitMargin{50'000'000};
 
 bool may_wait(const Syscall& call) {
   const auto* lock = std::get_if<Lock>(&call.operation);
   if (lock == nullptr) return false;
-  if (call.number == kFlockNumber) return (lock->command & (LOCK_NB | LOCK_UN)) == 0;
+  if (call.number == call_number::flock) return (lock->command & (LOCK_NB | LOCK_UN)) == 0;
   return lock->command == F_SETLKW || lock->command == F_OFD_SETLKW;
 }
 
@@ -297,7 +293,7 @@ class Engine : private QueueClient {
     Open open;
     open.path.bytes = path;
     open.flags = inherited.flags & ~kOnlyWhenMade;
-    IOTAPE_ASSIGN(const OpOutcome opened, keep_house(thread, kOpenatNumber, std::move(open)));
+    IOTAPE_ASSIGN(const OpOutcome opened, keep_house(thread, call_number::openat, std::move(open)));
     if (!opened.ok()) return {};
     handle.number = static_cast<std::int32_t>(opened.value);
     if (inherited.offset == 0 || inherited.descriptor.file.kind == FileKind::kDirectory) return {};
@@ -305,7 +301,7 @@ class Engine : private QueueClient {
     seek.descriptor.number = handle.number;
     seek.offset = inherited.offset;
     seek.whence = SEEK_SET;
-    IOTAPE_TRY(keep_house(thread, kLseekNumber, std::move(seek)));
+    IOTAPE_TRY(keep_house(thread, call_number::lseek, std::move(seek)));
     return {};
   }
 
@@ -376,7 +372,7 @@ class Engine : private QueueClient {
     for (const std::int32_t number : numbers) {
       Close close;
       close.descriptor.number = number;
-      IOTAPE_TRY(keep_house(thread, kCloseNumber, close));
+      IOTAPE_TRY(keep_house(thread, call_number::close, close));
     }
     return {};
   }
@@ -419,7 +415,7 @@ class Engine : private QueueClient {
     if (call.blocked.value > 0) thread.skipped_wait += call.blocked;
     auto closes = translator_.settle(call, translation, targets, nullptr, thread);
     IOTAPE_TRY(close_handles(thread, std::move(closes)));
-    if (call.number == kUnshareNumber && call.outcome.ok())
+    if (call.number == call_number::unshare && call.outcome.ok())
       if (const auto* process = std::get_if<ProcessCall>(&call.operation))
         IOTAPE_TRY(unshare(key, static_cast<std::uint64_t>(process->flags) & (CLONE_FILES | CLONE_FS)));
     if (!queues_) return tell_skipped(id, call, translation.skipped, due);

@@ -10,8 +10,7 @@ namespace iotape {
 namespace {
 
 void sleep_for(Nanoseconds duration) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const timespec time{duration.value / kSecond, duration.value % kSecond};
+  const timespec time{duration.value / kNanosecondsPerSecond, duration.value % kNanosecondsPerSecond};
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 

@@ -11,16 +11,11 @@
 
 #include "format/base/random.h"
 #include "format/base/units.h"
+#include "format/syscall_numbers.h"
 #include "replayer/experiment/direct_calls.h"
 
 namespace iotape {
 namespace {
-
-constexpr std::uint32_t kWrite = 1;
-constexpr std::uint32_t kClose = 3;
-constexpr std::uint32_t kOpenat = 257;
-constexpr std::uint32_t kMkdirat = 258;
-constexpr std::uint32_t kUnlinkat = 263;
 
 // A home directory of the time: half of the files below 10 KiB, most of the bytes in a few large ones. On a large
 // filesystem the files are larger rather than more: a hundred thousand calls age it as well as a million.
@@ -50,7 +45,8 @@ class Ageing {
   }
 
   Result<void> run() {
-    IOTAPE_TRY(calls_.expect(kMkdirat, MakeDirectory{inside_target(std::string(kAgedDirectory)), 0755}, "ageing"));
+    IOTAPE_TRY(
+        calls_.expect(call_number::mkdirat, MakeDirectory{inside_target(std::string(kAgedDirectory)), 0755}, "ageing"));
     const std::uint64_t files = std::max<std::uint64_t>(wanted_ / mean_, 1);
     const std::uint64_t directories = std::clamp<std::uint64_t>(files / kFilesPerDirectory, 1, kMostDirectories);
     for (std::uint64_t i = 0; i < directories; ++i) IOTAPE_TRY(make_directory());
@@ -77,7 +73,7 @@ class Ageing {
     if (!directories_.empty() && random_.below(kNestedOneIn) == 0)
       path = directories_[random_.below(directories_.size())];
     path += fmt::format("/d{}", directories_.size());
-    IOTAPE_TRY(calls_.expect(kMkdirat, MakeDirectory{inside_target(path), 0755}, "ageing"));
+    IOTAPE_TRY(calls_.expect(call_number::mkdirat, MakeDirectory{inside_target(path), 0755}, "ageing"));
     directories_.push_back(std::move(path));
     return {};
   }
@@ -106,7 +102,7 @@ class Ageing {
     open.path = inside_target(path_of(file));
     open.flags = O_WRONLY | O_CREAT | O_EXCL;
     open.mode = 0644;
-    IOTAPE_ASSIGN(const Completion opened, calls_.call(kOpenat, std::move(open)));
+    IOTAPE_ASSIGN(const Completion opened, calls_.call(call_number::openat, std::move(open)));
     // A filesystem that has no more room is as full as it can be.
     if (opened.outcome.error_number == ENOSPC) return full_ = true, Result<void>{};
     if (!opened.outcome.ok()) return system_failure("ageing: making a file", opened.outcome.error_number);
@@ -117,7 +113,7 @@ class Ageing {
       Write write;
       write.descriptor.number = handle;
       write.length = static_cast<std::int64_t>(piece);
-      IOTAPE_ASSIGN(const Completion written, calls_.call(kWrite, std::move(write)));
+      IOTAPE_ASSIGN(const Completion written, calls_.call(call_number::write, std::move(write)));
       full_ = !written.outcome.ok() || written.skipped != SkipReason::kIssued;
       if (full_ && written.outcome.error_number != ENOSPC && written.outcome.error_number != 0)
         return system_failure("ageing: writing", written.outcome.error_number);
@@ -125,7 +121,7 @@ class Ageing {
     }
     Close close;
     close.descriptor.number = handle;
-    IOTAPE_TRY(calls_.expect(kClose, close, "ageing"));
+    IOTAPE_TRY(calls_.expect(call_number::close, close, "ageing"));
     file.bytes = done;
     held_ += done;
     files_.push_back(file);
@@ -134,7 +130,7 @@ class Ageing {
 
   Result<void> remove_one() {
     const std::size_t index = random_.below(files_.size());
-    IOTAPE_TRY(calls_.expect(kUnlinkat, Unlink{inside_target(path_of(files_[index])), 0}, "ageing"));
+    IOTAPE_TRY(calls_.expect(call_number::unlinkat, Unlink{inside_target(path_of(files_[index])), 0}, "ageing"));
     held_ -= files_[index].bytes;
     files_[index] = files_.back();
     files_.pop_back();

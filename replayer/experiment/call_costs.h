@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "format/base/strong_id.h"
+#include "format/syscall_numbers.h"
 
 namespace iotape {
 
@@ -40,15 +41,13 @@ inline constexpr std::int64_t kListCostPerName = 60;
 
 // units: KiB of a read or write, names of a directory.
 [[nodiscard]] constexpr Nanoseconds call_cost(std::uint32_t number, std::uint64_t units, bool creates) {
-  constexpr std::uint32_t kWrite = 1;
-  constexpr std::uint32_t kGetdents = 217;
   if (creates) return Nanoseconds(kCreationCost);
   const auto* known = std::find_if(kCallCosts.begin(), kCallCosts.end(),
                                    [number](const CallCost& cost) { return cost.number == number; });
   const std::int64_t base = known == kCallCosts.end() ? kOtherCallCost : known->nanoseconds;
-  const std::int64_t each = number == kWrite      ? kWriteCostPerKibibyte
-                            : number == kGetdents ? kListCostPerName
-                                                  : kReadCostPerKibibyte;
+  const std::int64_t each = number == call_number::write        ? kWriteCostPerKibibyte
+                            : number == call_number::getdents64 ? kListCostPerName
+                                                                : kReadCostPerKibibyte;
   return Nanoseconds(base + static_cast<std::int64_t>(units) * each);
 }
 

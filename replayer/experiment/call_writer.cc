@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "format/syscall_numbers.h"
 #include "replayer/experiment/call_costs.h"
 
 namespace iotape {
@@ -17,17 +18,6 @@ constexpr std::uint64_t kFirstNumbered = 16;  // file 0 of the trace
 constexpr std::int32_t kDescriptor = 3;
 constexpr std::uint64_t kListBuffer = 32'768;
 constexpr std::uint64_t kListedPerCall = 1024;
-
-constexpr std::uint32_t kRead = 0;
-constexpr std::uint32_t kWrite = 1;
-constexpr std::uint32_t kClose = 3;
-constexpr std::uint32_t kGetdents = 217;
-constexpr std::uint32_t kOpenat = 257;
-constexpr std::uint32_t kMkdirat = 258;
-constexpr std::uint32_t kNewfstatat = 262;
-constexpr std::uint32_t kUnlinkat = 263;
-constexpr std::uint32_t kRenameat = 264;
-constexpr std::uint32_t kSyncfs = 306;
 
 FileReference reference(std::uint64_t inode, FileKind kind, DeviceId device = kDevice) {
   FileReference made;
@@ -94,12 +84,16 @@ std::int32_t CallWriter::open(const std::string& path, FileReference file, std::
   open.flags = flags;
   open.mode = (flags & O_CREAT) != 0 ? 0644 : 0;
   open.opened = file;
-  call(kOpenat, std::move(open), kDescriptor);
+  call(call_number::openat, std::move(open), kDescriptor);
   return kDescriptor;
 }
-void CallWriter::close(std::int32_t descriptor, FileReference file) { call(kClose, Close{{descriptor, file}}, 0); }
+void CallWriter::close(std::int32_t descriptor, FileReference file) {
+  call(call_number::close, Close{{descriptor, file}}, 0);
+}
 
-void CallWriter::make_directory(const std::string& path) { call(kMkdirat, MakeDirectory{below_work(path), 0755}, 0); }
+void CallWriter::make_directory(const std::string& path) {
+  call(call_number::mkdirat, MakeDirectory{below_work(path), 0755}, 0);
+}
 
 void CallWriter::make_empty_file(const std::string& path, std::uint64_t file) {
   const FileReference made = numbered(file);
@@ -113,10 +107,12 @@ void CallWriter::transfer_all(std::int32_t descriptor, FileReference file, std::
     const auto done = static_cast<std::int64_t>(length);
     const FilePosition position{static_cast<std::int64_t>(at)};
     if (write)
-      call(kWrite, Write{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
+      call(call_number::write,
+           Write{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
            length / 1024);
     else
-      call(kRead, Read{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
+      call(call_number::read,
+           Read{.descriptor = {descriptor, file}, .length = done, .position = position, .segments = {}}, done,
            length / 1024);
   }
 }
@@ -136,14 +132,14 @@ void CallWriter::read_file(const std::string& path, std::uint64_t file, std::uin
 }
 
 void CallWriter::stat(const std::string& path) {
-  call(kNewfstatat, StatPath{.path = below_work(path), .flags = AT_SYMLINK_NOFOLLOW}, 0);
+  call(call_number::newfstatat, StatPath{.path = below_work(path), .flags = AT_SYMLINK_NOFOLLOW}, 0);
 }
-void CallWriter::unlink(const std::string& path) { call(kUnlinkat, Unlink{below_work(path), 0}, 0); }
+void CallWriter::unlink(const std::string& path) { call(call_number::unlinkat, Unlink{below_work(path), 0}, 0); }
 void CallWriter::remove_directory(const std::string& path) {
-  call(kUnlinkat, Unlink{below_work(path), AT_REMOVEDIR}, 0);
+  call(call_number::unlinkat, Unlink{below_work(path), AT_REMOVEDIR}, 0);
 }
 void CallWriter::rename(const std::string& from, const std::string& to) {
-  call(kRenameat, Rename{below_work(from), below_work(to), 0}, 0);
+  call(call_number::renameat, Rename{below_work(from), below_work(to), 0}, 0);
 }
 
 void CallWriter::list(const std::string& path, std::uint64_t directory, std::uint64_t names) {
@@ -155,7 +151,7 @@ void CallWriter::list(const std::string& path, std::uint64_t directory, std::uin
     ReadDirectory read;
     read.descriptor = {descriptor, listed};
     read.length = static_cast<std::int64_t>(kListBuffer);
-    call(kGetdents, read, i < full ? static_cast<std::int64_t>(kListBuffer) : 0,
+    call(call_number::getdents64, read, i < full ? static_cast<std::int64_t>(kListBuffer) : 0,
          std::min(names - std::min(names, i * kListedPerCall), kListedPerCall));
   }
   close(descriptor, listed);
@@ -164,7 +160,7 @@ void CallWriter::list(const std::string& path, std::uint64_t directory, std::uin
 void CallWriter::sync_filesystem() {
   const FileReference top = reference(kTop, FileKind::kDirectory);
   const std::int32_t descriptor = open(".", top, O_RDONLY | O_DIRECTORY);
-  call(kSyncfs, Sync{{descriptor, top}}, 0);
+  call(call_number::syncfs, Sync{{descriptor, top}}, 0);
   close(descriptor, top);
 }
 
@@ -174,12 +170,12 @@ void CallWriter::open_to_write(const std::string& path, std::uint64_t file) {
   open.flags = O_WRONLY | O_CREAT | O_EXCL;
   open.mode = 0644;
   open.opened = numbered(file);
-  call(kOpenat, std::move(open), kDescriptor + 1);
+  call(call_number::openat, std::move(open), kDescriptor + 1);
 }
 void CallWriter::append(std::uint64_t file, std::uint64_t offset, std::uint64_t bytes) {
   const auto length = static_cast<std::int64_t>(bytes);
   const FilePosition position{static_cast<std::int64_t>(offset)};
-  call(kWrite,
+  call(call_number::write,
        Write{.descriptor = {kDescriptor + 1, numbered(file)}, .length = length, .position = position, .segments = {}},
        length, bytes / 1024);
 }

@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "format/syscall_numbers.h"
+
 namespace iotape {
 namespace {
 
 constexpr TargetThread kOwnThread(0);
-constexpr std::uint32_t kClose = 3;
-constexpr std::uint32_t kGetdents = 217;
-constexpr std::uint32_t kOpenat = 257;
 
 }  // namespace
 
@@ -51,13 +50,13 @@ Result<std::vector<std::string>> DirectCalls::list(const std::string& path) {
   Open open;
   open.path = inside_target(path);
   open.flags = O_RDONLY | O_DIRECTORY;
-  IOTAPE_ASSIGN(const std::int64_t handle, expect(kOpenat, std::move(open), "listing " + path));
+  IOTAPE_ASSIGN(const std::int64_t handle, expect(call_number::openat, std::move(open), "listing " + path));
   std::vector<std::string> names;
   while (names.size() < kMostNames) {
     ReadDirectory read;
     read.descriptor.number = static_cast<std::int32_t>(handle);
     read.length = kBuffer;
-    IOTAPE_ASSIGN(Completion done, call(kGetdents, read));
+    IOTAPE_ASSIGN(Completion done, call(call_number::getdents64, read));
     if (!done.outcome.ok()) return system_failure("listing " + path, done.outcome.error_number);
     if (done.outcome.value <= 0) break;
     for (std::string& name : done.directory_names)
@@ -65,7 +64,7 @@ Result<std::vector<std::string>> DirectCalls::list(const std::string& path) {
   }
   Close close;
   close.descriptor.number = static_cast<std::int32_t>(handle);
-  IOTAPE_TRY(expect(kClose, close, "listing " + path));
+  IOTAPE_TRY(expect(call_number::close, close, "listing " + path));
   return names;
 }
 

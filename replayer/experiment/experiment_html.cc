@@ -241,16 +241,16 @@ class Page {
     constexpr double kWidth = 900;
     constexpr double kHeight = 260;
     constexpr double kLeft = 70;
-    constexpr double kTop = 14;
+    constexpr double kHeadroom = 14;
     const int farthest = std::max(-lowest, highest);
     const double bin_width = (kWidth - kLeft - 14) / (2 * farthest + 1);
     const double top = std::ceil(std::log10(static_cast<double>(largest) + 1));
     const auto x = [&](double bin) { return kLeft + (bin + farthest) * bin_width; };
     const auto y = [&](std::uint64_t n) {
-      return kTop + kHeight * (1 - (n == 0 ? 0 : (std::log10(static_cast<double>(n)) + 0.5) / (top + 0.5)));
+      return kHeadroom + kHeight * (1 - (n == 0 ? 0 : (std::log10(static_cast<double>(n)) + 0.5) / (top + 0.5)));
     };
     out_ += fmt::format("<figure><svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"seek distances of {}\">\n",
-                        kWidth, kTop + kHeight + 44, escaped(result_.plan.rows[row].label));
+                        kWidth, kHeadroom + kHeight + 44, escaped(result_.plan.rows[row].label));
     for (int power = 0; power <= static_cast<int>(top); ++power) {
       const auto n = static_cast<std::uint64_t>(std::llround(std::pow(10, power)));
       out_ += fmt::format(
@@ -261,7 +261,7 @@ class Page {
     const int every = std::max(1, static_cast<int>(std::ceil(44 / bin_width)));
     for (int bin = -(farthest / every) * every; bin <= farthest; bin += every)
       out_ += fmt::format("<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(bin + 0.5),
-                          kTop + kHeight + 16, distance_bin_label(bin));
+                          kHeadroom + kHeight + 16, distance_bin_label(bin));
     for (std::size_t target = 0; target < result_.targets.size(); ++target) {
       out_ += fmt::format("<polyline class=\"l{}\" points=\"", target % kSeries);
       for (int bin = -farthest; bin <= farthest; ++bin) {
@@ -276,7 +276,7 @@ class Page {
       out_ += fmt::format(
           "<rect class=\"f{}\" x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\"/><text x=\"{:.1f}\" "
           "y=\"{}\">{}</text>\n",
-          target % kSeries, at, kTop + kHeight + 26, at + 15, kTop + kHeight + 35, escaped(name));
+          target % kSeries, at, kHeadroom + kHeight + 26, at + 15, kHeadroom + kHeight + 35, escaped(name));
       at += 40 + 7 * static_cast<double>(name.size());
     }
     out_ +=

@@ -25,7 +25,8 @@ class InodeCache {
   Answer<InodeReference> get(InodeNumber number, bool even_deleted = false);
   // A new inode just taken from the bitmap: nothing is read but the table's block.
   Answer<InodeReference> create(InodeNumber number);
-  // Writes the record into the table's block under the handle. One credit. May wait.
+  static constexpr std::uint32_t kCredits = 1;
+  // Writes the record into the table's block under the handle: kCredits. May wait.
   Answer<void> write(Handle& handle, Inode& inode);
 
   // Writes the table's block that holds the record, if it is dirty (fsync without a journal). May wait.

@@ -8,11 +8,7 @@
 #include <cstdint>
 
 namespace iotape::ext3 {
-namespace {
-
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-
-}  // namespace
+namespace {}  // namespace
 
 ThreadHost::Bucket& ThreadHost::bucket(const void* channel) {
   const auto address = reinterpret_cast<std::uintptr_t>(channel);

@@ -20,7 +20,6 @@ using ext3::InodeReference;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
 constexpr std::uint64_t kProgressStep = 1024;
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 std::uint32_t type_bits(FileKind kind) {
   switch (kind) {

@@ -14,8 +14,7 @@ namespace iotape {
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, Nanoseconds timeout) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const timespec limit{timeout.value / kSecond, timeout.value % kSecond};
+  const timespec limit{timeout.value / kNanosecondsPerSecond, timeout.value % kNanosecondsPerSecond};
   ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, &limit, nullptr, 0);
 }
 

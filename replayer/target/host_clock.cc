@@ -11,7 +11,6 @@ namespace {
 // Waking from a sleep costs 1 to 30 us on an idle machine; spinning for the rest costs less than a fifth of a core at
 // 10,000 calls a second.
 constexpr std::int64_t kSpinNanoseconds = 20'000;
-constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 }  // namespace
 

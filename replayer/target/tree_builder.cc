@@ -221,11 +221,10 @@ int TreeBuilder::finish_node(const InitialNode& node, int directory, const char*
   if (const int error = set_xattrs(node, directory, name); error != 0) return error;
   if (node.kind != FileKind::kSymbolicLink && ::fchmodat(directory, name, allowed_mode(node), 0) != 0) return errno;
   if (!node.modification_time) return 0;
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  std::int64_t seconds = *node.modification_time / kSecond;
-  std::int64_t rest = *node.modification_time % kSecond;
+  std::int64_t seconds = *node.modification_time / kNanosecondsPerSecond;
+  std::int64_t rest = *node.modification_time % kNanosecondsPerSecond;
   if (rest < 0) {  // before 1970
-    rest += kSecond;
+    rest += kNanosecondsPerSecond;
     --seconds;
   }
   const std::array<timespec, 2> times{{{seconds, rest}, {seconds, rest}}};

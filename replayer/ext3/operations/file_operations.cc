@@ -18,7 +18,6 @@ constexpr std::uint32_t kFirstWindowBytes = 16 << 10;
 constexpr std::uint32_t kRunLimit = 256;       // blocks asked of the map at once
 constexpr std::uint32_t kLoggedRunLimit = 32;  // likewise where each needs a credit
 constexpr std::size_t kZeros = std::size_t{64} << 10U;
-constexpr std::uint32_t kRecordCredits = 1;
 constexpr std::uint32_t kMostSectors = 0xFFFFFFFF;  // that an inode counts: beyond them no file of any kind reaches
 
 BlockTag data_tag(const Inode& inode, FileBlock block) {
@@ -203,7 +202,7 @@ Answer<std::size_t> write_stretch(Volume& volume, Inode& inode, const StretchWri
   const std::uint64_t within = write.offset % block_size;
   const auto blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       (within + write.bytes.size() + block_size - 1) / block_size, logged ? kLoggedRunLimit : kRunLimit));
-  EXT3_ASSIGN(Handle handle, volume.journal->start(map_credits(volume) + kRecordCredits + (logged ? blocks : 0)));
+  EXT3_ASSIGN(Handle handle, volume.journal->start(map_credits(volume) + InodeCache::kCredits + (logged ? blocks : 0)));
   // The size first: where blocks are allocated, the map's own writing of the record carries it along.
   const std::uint64_t old_size = inode.size;
   const std::uint64_t end =

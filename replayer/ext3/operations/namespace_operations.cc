@@ -9,8 +9,6 @@
 namespace iotape::ext3 {
 namespace {
 
-constexpr std::uint32_t kRecordCredits = 1;
-
 Answer<void> check_writable(const Volume& volume, const Inode& directory) {
   if (volume.read_only || volume.journal->aborted() != 0) return refuse(EROFS);
   if (!directory.is_directory()) return refuse(ENOTDIR);
@@ -115,7 +113,7 @@ Answer<void> link_node(Volume& volume, Inode& directory, std::string_view name, 
     if (existing.links >= kLinkLimit) return refuse(EMLINK);
     EXT3_ASSIGN(DirectoryProbe probe, probe_directory(volume, directory, name));
     if (probe.found()) return refuse(EEXIST);
-    EXT3_ASSIGN(Handle handle, volume.journal->start(insert_credits(volume) + kRecordCredits));
+    EXT3_ASSIGN(Handle handle, volume.journal->start(insert_credits(volume) + InodeCache::kCredits));
     EXT3_TRY(insert_name(volume, handle, directory, probe, name, existing.number, existing.mode));
     ++existing.links;
     existing.change_time = volume.storable_now();
@@ -135,7 +133,7 @@ Answer<void> unlink_name(Volume& volume, Inode& directory, std::string_view name
   EXT3_ASSIGN(inode, volume.inodes->get(probe.inode));
   if (inode->is_directory()) return refuse(EISDIR);
   const SleepLockGuard locked_file(volume.host, inode->lock);
-  EXT3_ASSIGN(Handle handle, volume.journal->start(kEraseCredits + kRecordCredits + OrphanList::kCredits));
+  EXT3_ASSIGN(Handle handle, volume.journal->start(kEraseCredits + InodeCache::kCredits + OrphanList::kCredits));
   EXT3_TRY(erase_name(volume, handle, directory, probe));
   EXT3_TRY(drop_link(volume, handle, *inode));
   if (directory.has_flag(kInodeDirectorySync)) handle.make_synchronous();
@@ -157,7 +155,7 @@ Answer<void> remove_directory(Volume& volume, Inode& directory, std::string_view
   const SleepLockGuard locked_victim(volume.host, victim->lock);
   EXT3_ASSIGN(const bool empty, directory_is_empty(volume, *victim));
   if (!empty) return refuse(ENOTEMPTY);
-  EXT3_ASSIGN(Handle handle, volume.journal->start(kEraseCredits + kRecordCredits + OrphanList::kCredits));
+  EXT3_ASSIGN(Handle handle, volume.journal->start(kEraseCredits + InodeCache::kCredits + OrphanList::kCredits));
   if (directory.links > 2) --directory.links;  // its ".."
   EXT3_TRY(erase_name(volume, handle, directory, probe));
   victim->links = 0;

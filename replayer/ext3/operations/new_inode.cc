@@ -10,8 +10,6 @@
 namespace iotape::ext3 {
 namespace {
 
-constexpr std::uint32_t kRecordCredits = 1;
-
 // The old 8:8 form where it fits, else the new one in the second word, as the kernel lays them down.
 void set_device(Inode& inode, std::uint64_t device) {
   const auto major = static_cast<std::uint32_t>(device >> 20U);
@@ -94,7 +92,7 @@ std::uint64_t device_number(const Inode& inode) {
 
 std::uint32_t new_inode_credits(const Volume& volume, std::uint32_t mode) {
   const bool has_block = S_ISDIR(mode) || S_ISLNK(mode);
-  return InodeAllocator::kCredits + kRecordCredits + OrphanList::kCredits + 2 * xattr_credits() +
+  return InodeAllocator::kCredits + InodeCache::kCredits + OrphanList::kCredits + 2 * xattr_credits() +
          (has_block ? map_credits(volume) + 1 : 0);
 }
 
