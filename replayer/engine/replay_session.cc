@@ -31,6 +31,15 @@ class StoppableSource final : public EventSource {
   const StopRequests& stop_;
 };
 
+// What a damaged trace does not hold it may have lost: that is what its reader must hear first.
+tl::unexpected<Error> nothing_left(const ReadReport& report, const std::string& name, ErrorCode code,
+                                   std::string message) {
+  if (report.whole()) return failure(code, std::move(message));
+  return failure(ErrorCode::kCorrupt, fmt::format("{} is damaged or interrupted, and in what could be read of it {}; "
+                                                  "`iotape info` tells what is missing",
+                                                  name, message));
+}
+
 }  // namespace
 
 Result<void> ReplaySession::survey(std::optional<Nanoseconds> longest_gap) {
@@ -41,13 +50,15 @@ Result<void> ReplaySession::survey(std::optional<Nanoseconds> longest_gap) {
   if (survey_.unselected > 0)
     return failure(ErrorCode::kUsage, fmt::format("the selection leaves none of the {} calls of {} to replay",
                                                   format_count(survey_.unselected), name_));
-  return failure(ErrorCode::kUnsupported, fmt::format("{} holds no system calls to replay", name_));
+  return nothing_left(survey_.read_report, name_, ErrorCode::kUnsupported,
+                      fmt::format("{} holds no system calls to replay", name_));
 }
 
 Result<void> ReplaySession::choose(const RootOptions& options) {
   IOTAPE_ASSIGN(roots_, choose_roots(survey_, options));
   if (roots_.all().empty())
-    return failure(ErrorCode::kUsage, "no directory of the trace is changed or listed; name one with --map FROM=TO");
+    return nothing_left(survey_.read_report, name_, ErrorCode::kUsage,
+                        "no directory of the trace is changed or listed; name one with --map FROM=TO");
   tree_ = build_initial_tree(survey_, roots_);
   return {};
 }

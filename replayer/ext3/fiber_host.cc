@@ -15,10 +15,8 @@ struct FiberHost::Fiber {
   std::uint32_t thread = 0;
   bool daemon = false;
   bool ended = false;
-  bool ready = false;
-  const void* channel = nullptr;  // what it waits for
-  std::optional<Nanoseconds> deadline;
-  std::uint64_t since = 0;  // FiberHost::sequence_ when it began to wait
+  std::size_t place = 0;  // in fibers_
+  Wait wait;
   std::function<void()> body;
   boost::context::fiber self;    // where it goes on
   boost::context::fiber caller;  // run(), while it runs
@@ -40,33 +38,41 @@ void FiberHost::add(std::uint32_t thread, bool daemon, std::function<void()> bod
                                       raw->ended = true;
                                       return std::move(raw->caller);
                                     });
+  raw->place = fibers_.size();
   fibers_.push_back(std::move(fiber));
-  make_ready(*raw);
+  if (!daemon) ++working_;
+  ready_.push_back(raw);
 }
 
 void FiberHost::spawn(std::uint32_t thread, std::function<void()> body) { add(thread, false, std::move(body)); }
 void FiberHost::spawn_daemon(std::uint32_t thread, std::function<void()> body) { add(thread, true, std::move(body)); }
 
 void FiberHost::make_ready(Fiber& fiber) {
-  if (fiber.ready) return;
-  fiber.channel = nullptr;
-  fiber.deadline.reset();
-  fiber.ready = true;
+  const Wait& wait = fiber.wait;
+  if (wait.channel != nullptr) channels_.erase({wait.channel, wait.since, &fiber});
+  if (wait.deadline) deadlines_.erase({*wait.deadline, wait.since, &fiber});
+  fiber.wait = {};
   ready_.push_back(&fiber);
 }
 
 std::uint32_t FiberHost::thread() const { return current_ != nullptr ? current_->thread : 0; }
 
-void FiberHost::suspend() {
+void FiberHost::suspend(const void* channel, std::optional<Nanoseconds> deadline) {
   Fiber& fiber = *current_;
-  fiber.since = ++sequence_;
+  fiber.wait = {channel, deadline, ++sequence_};
+  if (channel != nullptr) channels_.insert({channel, sequence_, &fiber});
+  if (deadline) deadlines_.insert({*deadline, sequence_, &fiber});
+  give_way();
+}
+
+void FiberHost::give_way() {
+  Fiber& fiber = *current_;
   fiber.caller = std::move(fiber.caller).resume();
 }
 
 void FiberHost::wait(const void* channel) {
   if (current_ == nullptr) return;  // a caller outside any fiber looks at its condition again
-  current_->channel = channel;
-  suspend();
+  suspend(channel, std::nullopt);
 }
 
 void FiberHost::wait_until(const void* channel, Nanoseconds deadline) {
@@ -75,16 +81,12 @@ void FiberHost::wait_until(const void* channel, Nanoseconds deadline) {
     now_ = deadline;
     return;
   }
-  current_->channel = channel;
-  current_->deadline = deadline;
-  suspend();
+  suspend(channel, deadline);
 }
 
 void FiberHost::sleep_until(Nanoseconds moment) {
-  const auto earlier = [&](const std::unique_ptr<Fiber>& fiber) {
-    return fiber->deadline && *fiber->deadline <= moment;
-  };
-  if (ready_.empty() && std::ranges::none_of(fibers_, earlier))
+  const bool alone = ready_.empty() && (deadlines_.empty() || deadlines_.begin()->deadline > moment);
+  if (alone)
     now_ = std::max(now_, moment);  // nobody else has anything to do until then
   else
     wait_until(nullptr, moment);
@@ -92,34 +94,34 @@ void FiberHost::sleep_until(Nanoseconds moment) {
 
 void FiberHost::yield() {
   if (current_ == nullptr) return;
-  make_ready(*current_);
-  suspend();
+  ready_.push_back(current_);
+  give_way();
 }
 
 // In the order in which they began to wait.
 void FiberHost::wake(const void* channel) {
-  std::vector<Fiber*> woken;
-  for (const auto& fiber : fibers_)
-    if (!fiber->ended && fiber->channel == channel && channel != nullptr) woken.push_back(fiber.get());
-  std::ranges::sort(woken, {}, &Fiber::since);
-  for (Fiber* fiber : woken) make_ready(*fiber);
+  if (channel == nullptr) return;
+  for (;;) {
+    const auto first = channels_.lower_bound({channel, 0, nullptr});
+    if (first == channels_.end() || first->channel != channel) return;
+    make_ready(*first->fiber);
+  }
 }
 
 bool FiberHost::advance_clock() {
-  Fiber* next = nullptr;
-  for (const auto& fiber : fibers_) {
-    if (fiber->ended || !fiber->deadline) continue;
-    if (next == nullptr || std::pair(*fiber->deadline, fiber->since) < std::pair(*next->deadline, next->since))
-      next = fiber.get();
-  }
-  if (next == nullptr) return false;
-  now_ = std::max(now_, *next->deadline);
-  make_ready(*next);
+  if (deadlines_.empty()) return false;
+  const ByDeadline next = *deadlines_.begin();
+  now_ = std::max(now_, next.deadline);
+  make_ready(*next.fiber);
   return true;
 }
 
-void FiberHost::forget_ended() {
-  std::erase_if(fibers_, [](const std::unique_ptr<Fiber>& fiber) { return fiber->ended && !fiber->ready; });
+void FiberHost::forget(Fiber& fiber) {
+  if (!fiber.daemon) --working_;
+  const std::size_t place = fiber.place;
+  std::swap(fibers_[place], fibers_.back());
+  fibers_[place]->place = place;
+  fibers_.pop_back();
 }
 
 // One fiber runs until it gives way. False: nobody can.
@@ -127,17 +129,15 @@ bool FiberHost::step() {
   if (ready_.empty() && !advance_clock()) return false;
   Fiber& fiber = *ready_.front();
   ready_.pop_front();
-  fiber.ready = false;
   current_ = &fiber;
   fiber.self = std::move(fiber.self).resume();
   current_ = nullptr;
-  if (fiber.ended) forget_ended();
+  if (fiber.ended) forget(fiber);
   return true;
 }
 
 bool FiberHost::run() {
-  const auto working = [](const std::unique_ptr<Fiber>& fiber) { return !fiber->ended && !fiber->daemon; };
-  while (std::ranges::any_of(fibers_, working))
+  while (working_ > 0)
     if (!step()) return false;
   return true;
 }

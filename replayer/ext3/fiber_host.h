@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "replayer/ext3/host.h"
@@ -45,17 +46,44 @@ class FiberHost final : public Host {
 
  private:
   struct Fiber;
+  // What a suspended fiber waits for. The sets below hold each of them under both: a wake and the clock's next step
+  // cost the same among ten fibers and ten thousand.
+  struct Wait {
+    const void* channel = nullptr;
+    std::optional<Nanoseconds> deadline;
+    std::uint64_t since = 0;  // sequence_ when it began
+  };
+  struct ByChannel {
+    const void* channel;
+    std::uint64_t since;
+    Fiber* fiber;
+    bool operator<(const ByChannel& other) const {
+      return channel != other.channel ? std::less<>()(channel, other.channel) : since < other.since;
+    }
+  };
+  struct ByDeadline {
+    Nanoseconds deadline;
+    std::uint64_t since;
+    Fiber* fiber;
+    bool operator<(const ByDeadline& other) const {
+      return deadline != other.deadline ? deadline < other.deadline : since < other.since;
+    }
+  };
   void add(std::uint32_t thread, bool daemon, std::function<void()> body);
-  void suspend();
+  void suspend(const void* channel, std::optional<Nanoseconds> deadline);
+  void give_way();
   void make_ready(Fiber& fiber);
   [[nodiscard]] bool advance_clock();
   bool step();
-  void forget_ended();
+  void forget(Fiber& fiber);
 
   Nanoseconds now_;
-  std::uint64_t sequence_ = 0;  // orders fibers that wait for the same moment
+  std::uint64_t sequence_ = 0;  // orders fibers that wait for the same
+  std::size_t working_ = 0;     // those that are not daemons
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::deque<Fiber*> ready_;
+  std::set<ByChannel> channels_;
+  std::set<ByDeadline> deadlines_;
   Fiber* current_ = nullptr;
 };
 

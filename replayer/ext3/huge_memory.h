@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <vector>
@@ -15,19 +16,30 @@ class HugeMemory {
  public:
   static constexpr std::size_t kPiece = std::size_t{2} << 20U;
 
-  // Uninitialised; lives as long as this object.
+  // All zeros; lives as long as this object.
   std::byte* add() {
-    Piece piece(static_cast<std::byte*>(::operator new (kPiece, std::align_val_t{kPiece})));
-    ::madvise(piece.get(), kPiece, MADV_HUGEPAGE);  // advice: without it everything works as well
-    pieces_.push_back(std::move(piece));
+    pieces_.push_back(map_aligned());
+    ::madvise(pieces_.back().get(), kPiece, MADV_HUGEPAGE);  // advice: without it everything works as well
     return pieces_.back().get();
   }
 
  private:
   struct Free {
-    void operator()(std::byte* piece) const { ::operator delete (piece, std::align_val_t{kPiece}); }
+    void operator()(std::byte* piece) const { ::munmap(piece, kPiece); }
   };
   using Piece = std::unique_ptr<std::byte, Free>;
+
+  // The kernel aligns to pages: twice as much holds an aligned piece, and what is around it goes back.
+  static Piece map_aligned() {
+    void* const mapped = ::mmap(nullptr, 2 * kPiece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    auto* const begin = static_cast<std::byte*>(mapped);
+    const std::size_t before = kPiece - reinterpret_cast<std::uintptr_t>(begin) % kPiece;
+    ::munmap(begin, before);
+    if (before < kPiece) ::munmap(begin + before + kPiece, kPiece - before);
+    return Piece(begin + before);
+  }
+
   std::vector<Piece> pieces_;
 };
 

@@ -39,6 +39,42 @@ TEST(FiberHost, ALockIsHandedOverInTheOrderOfAsking) {
   EXPECT_EQ(host.now().value, 20);
 }
 
+TEST(FiberHost, WhoWaitsForAChannelOrAMomentGoesOnOnceWhicheverComesFirst) {
+  FiberHost host(Nanoseconds(0));
+  const int channel = 0;
+  std::vector<std::string> order;
+  const auto waits_until = [&](std::int64_t moment) {
+    host.wait_until(&channel, Nanoseconds(moment));
+    order.push_back(std::to_string(host.thread()) + "@" + std::to_string(host.now().value));
+  };
+  // Woken at 10; its moment of 20 is forgotten, and the one of its second wait holds.
+  host.spawn(1, [&] { waits_until(20), waits_until(30); });
+  // Gone at its moment; the wake that comes later is not for it.
+  host.spawn(2, [&] { waits_until(5), host.sleep_until(Nanoseconds(40)), order.push_back("2"); });
+  host.spawn(3, [&] { host.sleep_until(Nanoseconds(10)), host.wake(&channel); });
+  EXPECT_TRUE(host.run());
+  EXPECT_THAT(order, testing::ElementsAre("2@5", "1@10", "1@30", "2"));
+}
+
+TEST(FiberHost, ManyFibersThatComeAndGoKeepTheOrderOfTheirWaiting) {
+  constexpr std::uint32_t kFibers = 3000;
+  FiberHost host(Nanoseconds(0));
+  const int channel = 0;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t fiber = 0; fiber < kFibers; ++fiber)
+    host.spawn(fiber, [&, fiber] {
+      if (fiber % 3 != 0) host.wait(&channel);
+      order.push_back(fiber);
+    });
+  host.spawn(kFibers, [&] { host.sleep_until(Nanoseconds(1)), host.wake(&channel); });
+  EXPECT_TRUE(host.run());
+  std::vector<std::uint32_t> expected;
+  for (std::uint32_t fiber = 0; fiber < kFibers; fiber += 3) expected.push_back(fiber);
+  for (std::uint32_t fiber = 0; fiber < kFibers; ++fiber)
+    if (fiber % 3 != 0) expected.push_back(fiber);
+  EXPECT_EQ(order, expected);
+}
+
 TEST(FiberHost, ADeadlockIsToldAndADaemonIsNoReasonToGoOn) {
   FiberHost host(Nanoseconds(0));
   host.spawn_daemon(9, [&] {

@@ -72,6 +72,17 @@ TEST_F(ReplayCommand, ASelectionThatMatchesNothingSaysWhich) {
   EXPECT_THAT(requests.err, HasSubstr("a replay repeats system calls"));
 }
 
+TEST_F(ReplayCommand, ADamagedTraceThatHoldsNothingToReplayIsCalledDamaged) {
+  const std::string path = save(some_directories(30));
+  const std::string bytes = test::read_file(path);
+  const std::string cut = scratch_ / "cut.iotape";
+  test::write_file(cut, bytes.substr(0, bytes.size() / 2));
+  const auto run = iotape({"replay", cut, "null:"});
+  EXPECT_EQ(run.status, 4) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("cut.iotape is damaged or interrupted"));
+  EXPECT_THAT(run.err, HasSubstr("`iotape info`"));
+}
+
 TEST_F(ReplayCommand, MoreThreadsThanATargetCarriesAreFoundBeforeItIsMade) {
   TraceBuilder trace = some_directories(1);
   for (std::int32_t i = 0; i < 5000; ++i)

@@ -21,13 +21,15 @@ std::unique_ptr<MemoryDevice> MemoryDevice::copy() const {
 }
 
 std::byte* MemoryDevice::take_chunk() {
-  if (free_chunks_.empty()) {
-    std::byte* const piece = memory_.add();
-    for (std::size_t at = HugeMemory::kPiece; at > 0; at -= kChunk) free_chunks_.push_back(piece + at - kChunk);
+  if (!free_chunks_.empty()) {
+    std::byte* const chunk = free_chunks_.back();
+    free_chunks_.pop_back();
+    std::memset(chunk, 0, kChunk);
+    return chunk;
   }
-  std::byte* const chunk = free_chunks_.back();
-  free_chunks_.pop_back();
-  std::memset(chunk, 0, kChunk);
+  if (untouched_.empty()) untouched_ = {memory_.add(), HugeMemory::kPiece};
+  std::byte* const chunk = untouched_.data();
+  untouched_ = untouched_.subspan(kChunk);
   return chunk;
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <shared_mutex>
+#include <span>
 #include <vector>
 
 #include "replayer/ext3/device/block_device.h"
@@ -43,8 +44,9 @@ class MemoryDevice final : public BlockDevice {
   std::shared_mutex mutex_;  // calls come from outside the monitor
   std::byte* take_chunk();   // zeros
   HugeMemory memory_;
-  std::vector<std::byte*> chunks_;  // nullptr: zeros
-  std::vector<std::byte*> free_chunks_;
+  std::vector<std::byte*> chunks_;       // nullptr: zeros
+  std::vector<std::byte*> free_chunks_;  // what they held is still in them
+  std::span<std::byte> untouched_;       // of the newest piece: zeros
 };
 
 }  // namespace iotape::ext3
