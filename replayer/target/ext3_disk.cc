@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <string_view>
+
 #include "replayer/ext3/device/file_device.h"
 #include "replayer/ext3/device/memory_device.h"
 
@@ -33,11 +36,28 @@ Result<Ext3Disk> open_bytes(const TargetSpec& spec, const Ext3Settings& settings
   return disk;
 }
 
+// Keys that shape a filesystem when it is made. Taken silently, a run would be quoted under words it never obeyed.
+constexpr std::array<std::string_view, 7> kMakingKeys{"size",    "block", "inodes",   "inode_size",
+                                                      "journal", "hash",  "hash_seed"};
+
+Result<void> check_nothing_is_made(const TargetSpec& spec) {
+  for (const std::string_view key : kMakingKeys)
+    if (spec.given(key))
+      return failure(ErrorCode::kUsage,
+                     fmt::format("{} exists, and {}= says how a filesystem is made; leave it out, or "
+                                 "name an image that does not exist yet",
+                                 spec.place, key));
+  return {};
+}
+
 }  // namespace
 
 Result<Ext3Disk> open_ext3_disk(const TargetSpec& spec, Ext3Settings& settings, std::int64_t made_at) {
   IOTAPE_ASSIGN(Ext3Disk disk, open_bytes(spec, settings));
-  if (!disk.fresh) return disk;
+  if (!disk.fresh) {
+    IOTAPE_TRY(check_nothing_is_made(spec));
+    return disk;
+  }
   settings.make.now = made_at;
   auto made = ext3::make_filesystem(*disk.device, settings.make);
   if (made) return disk;

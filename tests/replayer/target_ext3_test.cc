@@ -231,6 +231,11 @@ TEST(Ext3Target, AnImageIsMadeFilledAndSoundAndRefusedWhenItIsNotEmpty) {
   EXPECT_THAT(again.error().message, ::testing::HasSubstr("--tree existing"));
   TargetOptions existing;
   existing.tree = TreePolicy::kExisting;
+  for (const char* const key : {"size=128M", "block=1K", "inodes=100", "inode_size=128", "journal=1M", "hash=tea"}) {
+    const Driver shaped("ext3:" + image + "," + key, existing);
+    EXPECT_FALSE(shaped) << key;
+    EXPECT_THAT(shaped.error().message, ::testing::HasSubstr("says how a filesystem is made")) << key;
+  }
   Driver third("ext3:" + image, existing);
   ASSERT_TRUE(third) << third.error().message;
   EXPECT_GE(third.must(third.start(), SYS_openat, open_call("/kept", O_RDONLY)), 0);
