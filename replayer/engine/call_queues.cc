@@ -1,8 +1,9 @@
 #include "replayer/engine/call_queues.h"
-#include "format/syscall_numbers.h"
 
 #include <algorithm>
 #include <type_traits>
+
+#include "format/syscall_numbers.h"
 
 namespace iotape {
 namespace {
@@ -69,6 +70,11 @@ Result<void> CallQueues::start_thread(const ThreadStart& start,
 Result<void> CallQueues::end_thread(TargetThread thread, const std::vector<std::int32_t>& let_go) {
   for (const std::int32_t slot : let_go) handles_.let_go(slot);
   return add(thread, {End{}, {}, {}});
+}
+
+Result<void> CallQueues::wait_for_end(TargetThread parent, TargetThread child) {
+  if (!queues_.contains(child.value)) return {};
+  return add(parent, {WaitForEnd{child}, {}, {}});
 }
 
 Result<void> CallQueues::add_call(TargetThread thread, std::unique_ptr<QueuedCall> call, HandleChanges changes) {
@@ -141,7 +147,15 @@ bool CallQueues::is_ready(Queue& queue, const Entry& entry) {
     if (HandleSlot* slot = handles_.find(number); slot != nullptr && !slot->known) return wait_for(*slot);
   for (const std::int32_t number : entry.changes.closes)
     if (HandleSlot* slot = handles_.find(number); slot != nullptr && slot->users > 1) return wait_for(*slot);
+  if (const auto* wait = std::get_if<WaitForEnd>(&entry.work)) return has_ended(wait->child, queue);
   return !std::holds_alternative<std::unique_ptr<Start>>(entry.work) || may_start(queue);
+}
+
+bool CallQueues::has_ended(TargetThread child, Queue& parent) {
+  const auto found = queues_.find(child.value);
+  if (found == queues_.end()) return true;
+  found->second.end_awaited_by.push_back(parent.thread.value);
+  return false;
 }
 
 bool CallQueues::may_start(Queue& queue) {
@@ -158,6 +172,7 @@ Result<CallQueues::Step> CallQueues::begin(Queue& queue, Entry& entry) {
     IOTAPE_TRY(client_.event_reached(**event));
     return Step::kDone;
   }
+  if (std::holds_alternative<WaitForEnd>(entry.work)) return Step::kDone;
   return end_thread_now(queue);
 }
 
@@ -247,6 +262,7 @@ Result<CallQueues::Step> CallQueues::end_thread_now(Queue& queue) {
   IOTAPE_TRY(target_.end_thread(thread));
   --living_;
   finish(queue);
+  ready_.insert(ready_.end(), queue.end_awaited_by.begin(), queue.end_awaited_by.end());
   queues_.erase(thread.value);
   if (!starters_.empty()) {
     ready_.push_back(starters_.front());

@@ -2,7 +2,8 @@
 // there, whatever the others do.
 //
 // Between threads only this holds: a thread's first call comes after its parent's clone; a call waits until the
-// descriptors it names are there; a descriptor is closed (or replaced) after the calls that named it before.
+// descriptors it names are there; a descriptor is closed (or replaced) after the calls that named it before; what a
+// parent does after the recorded end of its child comes after the child's end, since it may have waited for it.
 // All of these wait for something read earlier, so something can always go on.
 #pragma once
 
@@ -64,7 +65,7 @@ class CallQueues {
  public:
   struct Limits {
     std::size_t entries = 65'536;  // read and not done, of all threads
-    std::size_t threads = 4'000;   // alive in the target at once: a parent does not wait for its children
+    std::size_t threads = 4'000;   // alive in the target at once: those whose ends lie behind may be many
   };
   CallQueues(Target& target, QueueClient& client, Limits limits) : target_(target), client_(client), limits_(limits) {}
 
@@ -76,6 +77,8 @@ class CallQueues {
   Result<void> start_thread(const ThreadStart& start, std::vector<std::pair<std::int32_t, std::int32_t>> copies);
   // let_go: slots whose table goes with the thread.
   Result<void> end_thread(TargetThread thread, const std::vector<std::int32_t>& let_go);
+  // What the parent does from here on comes after the child's end. Its end is already in the child's queue.
+  Result<void> wait_for_end(TargetThread parent, TargetThread child);
   Result<void> add_call(TargetThread thread, std::unique_ptr<QueuedCall> call, HandleChanges changes);
   // A call of the replay's own; not made when a descriptor it names turns out not to be there.
   Result<void> add_own_call(TargetThread thread, std::uint32_t number, Operation operation, HandleChanges changes);
@@ -103,8 +106,11 @@ class CallQueues {
     std::vector<std::pair<std::int32_t, std::int32_t>> copies;
   };
   struct End {};
+  struct WaitForEnd {
+    TargetThread child;
+  };
   using Work = std::variant<std::unique_ptr<QueuedCall>, std::unique_ptr<OwnCall>, std::unique_ptr<Start>,
-                            std::unique_ptr<EventBody>, End>;
+                            std::unique_ptr<EventBody>, End, WaitForEnd>;
   struct Entry {
     Work work;
     std::vector<std::int32_t> uses;  // slots that must be known
@@ -114,6 +120,7 @@ class CallQueues {
     TargetThread thread;
     std::deque<Entry> entries;         // the first one stays until it is done
     std::deque<std::int32_t> closing;  // descriptors the recorded calls did not get: closed before anything else
+    std::vector<std::uint32_t> end_awaited_by;
     bool started = false;
     bool in_flight = false;
     bool closes = false;   // what is in flight is the first of `closing`
@@ -127,6 +134,7 @@ class CallQueues {
   Result<void> advance(Queue& queue);
   bool is_ready(Queue& queue, const Entry& entry);
   bool may_start(Queue& queue);
+  bool has_ended(TargetThread child, Queue& parent);
   Result<Step> begin(Queue& queue, Entry& entry);
   Result<Step> begin_close(Queue& queue);
   Result<Step> begin_call(Queue& queue, Entry& entry, QueuedCall& call);

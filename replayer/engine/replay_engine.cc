@@ -203,6 +203,7 @@ class Engine : private QueueClient {
     if (parent == nullptr || threads_.find(start.thread) != nullptr) return {};  // started when it first does something
     IOTAPE_TRY(settle_thread(parent->target));
     ReplayThread child = cloned(*parent, start.clone_flags);
+    child.parent = start.parent;
     child.target = threads_.next_target_thread();
     child.last_end = target_.now();
     child.last_end_recorded = start.time;
@@ -253,6 +254,8 @@ class Engine : private QueueClient {
     if (thread == nullptr) return {};
     IOTAPE_TRY(settle_thread(thread->target));
     IOTAPE_TRY(end_target_thread(thread->target, last_slots(*thread)));
+    const ReplayThread* parent = queues_ && thread->parent ? threads_.find(*thread->parent) : nullptr;
+    if (parent != nullptr) IOTAPE_TRY(queues_->wait_for_end(parent->target, thread->target));
     threads_.remove(key);
     return {};
   }

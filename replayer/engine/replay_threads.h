@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct ReplayThread {
   std::shared_ptr<HandleTable> handles = std::make_shared<HandleTable>();
   std::shared_ptr<TargetDirectory> directory = std::make_shared<TargetDirectory>();
   std::shared_ptr<MappingTable> mappings = std::make_shared<MappingTable>();
+  std::optional<ThreadKey> parent;  // who made it, where that was recorded
   bool privileged = true;
   Nanoseconds last_end_recorded;  // when its last issued call (or its own start) ended in the trace ...
   Nanoseconds last_end;           // ... and in the replay

@@ -106,19 +106,54 @@ TEST(ThreadOrder, AChildsCallsWaitForItsCloneAndNobodyElsesDo) {
   EXPECT_EQ(run.target.starts[2].parent, run.target.starts[1].thread);
 }
 
-TEST(ThreadOrder, AParentDoesNotWaitForItsChild) {
+std::vector<std::string> names_made(const Replayed& run) {
+  std::vector<std::string> names;
+  for (const Syscall& call : run.listener.calls) names.push_back(std::get<MakeDirectory>(call.operation).path.bytes);
+  return names;
+}
+
+TEST(ThreadOrder, WhatAParentDidBesideItsChildIsDoneBesideIt) {
   TraceBuilder trace;
   mkdir_of(trace, kOne, "first");
   trace.start(kTwo, kOne, SIGCHLD);
   mkdir_of(trace, kTwo, "child");
-  ProcessExit exit;
-  exit.thread = kTwo;
-  exit.whole_process = true;
-  trace.events.emplace_back(exit);
-  mkdir_of(trace, kOne, "after");
+  mkdir_of(trace, kOne, "beside");
+  trace.end(kTwo);
   const Replayed run(trace, slow({"258 child"}), in_thread_order());
-  ASSERT_EQ(run.listener.calls.size(), 3U);
-  EXPECT_EQ(run.listener.calls[2].thread, kTwo);
+  EXPECT_THAT(names_made(run), ElementsAre("first", "beside", "child"));
+  EXPECT_EQ(run.target.ended.size(), 2U);
+}
+
+TEST(ThreadOrder, WhatAParentDidAfterTheEndOfItsChildIsDoneAfterIt) {
+  TraceBuilder trace;
+  mkdir_of(trace, kOne, "first");
+  trace.start(kTwo, kOne, SIGCHLD);
+  trace.start(kThird, kOne, SIGCHLD);
+  mkdir_of(trace, kTwo, "child");
+  mkdir_of(trace, kThird, "other");
+  trace.end(kTwo);
+  mkdir_of(trace, kOne, "after");
+  trace.end(kThird);
+  mkdir_of(trace, kOne, "last");
+  const Replayed run(trace, slow({"258 child", "258 other"}), in_thread_order());
+  const std::vector<std::string> names = names_made(run);
+  const auto place = [&names](const std::string& name) { return std::ranges::find(names, name) - names.begin(); };
+  EXPECT_EQ(names.size(), 5U);
+  EXPECT_LT(place("child"), place("after"));
+  EXPECT_LT(place("other"), place("last"));
+  EXPECT_EQ(run.target.ended.size(), 3U);
+}
+
+// Nobody is left to wait; and a child may outlive whoever made it.
+TEST(ThreadOrder, ThoseWhoseParentHasEndedAreWaitedForByNobody) {
+  TraceBuilder trace;
+  mkdir_of(trace, kOne, "first");
+  trace.start(kTwo, kOne, SIGCHLD);
+  trace.end(kOne);
+  mkdir_of(trace, kTwo, "orphan");
+  trace.end(kTwo);
+  const Replayed run(trace, slow({"258 orphan"}), in_thread_order());
+  EXPECT_THAT(names_made(run), ElementsAre("first", "orphan"));
   EXPECT_EQ(run.target.ended.size(), 2U);
 }
 
@@ -129,10 +164,7 @@ TEST(ThreadOrder, MoreProcessesThanATargetCarriesAreNotAllStartedAtOnce) {
     const ThreadKey child{ProcessId(1000 + i), ThreadId(1000 + i)};
     trace.start(child, kOne, SIGCHLD);
     mkdir_of(trace, child, "child");
-    ProcessExit exit;
-    exit.thread = child;
-    exit.whole_process = true;
-    trace.events.emplace_back(exit);
+    trace.end(child);
   }
   // The last one submitted is the first to be done.
   const Replayed run(

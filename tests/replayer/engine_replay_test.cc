@@ -822,10 +822,7 @@ TEST(Survey, CountsTheThreadsThatLiveAtOnce) {
     const ThreadKey thread{ProcessId(100 + i), ThreadId(100 + i)};
     trace.start(thread, kOne, 0);
     if (i % 2 == 0) continue;
-    ProcessExit exit;
-    exit.thread = thread;
-    exit.whole_process = true;
-    trace.events.emplace_back(exit);
+    trace.end(thread);
   }
   trace.mkdir(trace.here("d"));
   const auto survey = survey_trace(**open_events(trace.header, trace.events)(), std::nullopt).value();

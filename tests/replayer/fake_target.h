@@ -160,6 +160,14 @@ class TraceBuilder {
     event.clone_flags = flags;
     events.emplace_back(event);
   }
+  // A whole process.
+  void end(ThreadKey thread) {
+    ProcessExit event;
+    event.time = time;
+    event.thread = thread;
+    event.whole_process = true;
+    events.emplace_back(event);
+  }
   void exec(ThreadKey thread) {
     ProcessExec event;
     event.time = time;

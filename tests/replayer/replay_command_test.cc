@@ -247,11 +247,7 @@ TEST_F(ReplayCommand, ThreadsThatBeginAndEndWhileOthersAreAtWorkWaitForTheSimula
       trace.write(fd(3, file), 0, 1'000'000, thread);
       trace.call(74, Sync{fd(3, file)}, {}, thread);
       trace.call(kUnlinkat, Unlink{path, 0}, {}, thread);
-      ProcessExit exit;
-      exit.thread = thread;
-      exit.whole_process = true;
-      exit.time = trace.time;
-      trace.events.emplace_back(exit);
+      trace.end(thread);
     }
   const std::string path = save(trace);
   for (const std::string order : {"strict", "thread"}) {
