@@ -15,7 +15,7 @@ using test::ScratchDirectory;
 constexpr ThreadKey kThread{ProcessId(100), ThreadId(101)};
 constexpr FileReference kFile{{DeviceId::of(7, 1), 0xDEADBEEF, InodeNumber(12), 5}, FileKind::kRegular};
 constexpr FileReference kFolder{{DeviceId::of(7, 1), 77, InodeNumber(2), 5}, FileKind::kDirectory};
-constexpr WriterOptions kExact{.block_events = kMaximumBlockEvents, .resolution = Nanoseconds(1)};
+const WriterOptions kExact{.block_events = kMaximumBlockEvents, .resolution = Nanoseconds(1)};
 
 Syscall call(std::uint32_t number, std::int64_t start, std::int64_t duration, std::int64_t result,
              Operation operation) {
