@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "format/base/write_all.h"
@@ -43,8 +44,8 @@ struct TraceWriter::State {
   Nanoseconds newest;       // of all events appended
   Nanoseconds block_first;  // of the open block
   Nanoseconds last_encoded;
-  BlockFrame next;  // sequence, first_event, seen and lost of the block to come
-  std::uint64_t bytes = 0;
+  BlockFrame next;                       // sequence, first_event, seen and lost of the block to come
+  std::atomic<std::uint64_t> bytes = 0;  // record --max-size looks on while its encoder writes
   std::uint64_t syscalls = 0;
   std::uint64_t requests = 0;
   std::uint64_t disordered = 0;

@@ -53,7 +53,7 @@ class TraceWriter final : public EventSink {
   // Without finish() a file reads as "interrupted".
   Result<void> finish(TraceTotals totals);
 
-  [[nodiscard]] std::uint64_t bytes_written() const;
+  [[nodiscard]] std::uint64_t bytes_written() const;   // may be asked while another thread writes
   [[nodiscard]] std::uint64_t events_written() const;  // all events in blocks written so far
   [[nodiscard]] std::uint64_t disordered() const;
 

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <vector>
 
 #include "tests/ext3/support/volume_image.h"
 
@@ -46,16 +48,22 @@ std::string differences(std::uint64_t bytes, const FilesystemOptions& options, c
   auto theirs = load_device(scratch / "theirs");
   std::string found;
   std::vector<std::byte> mine(64 << 10);
-  const auto compare = [&](std::uint64_t offset, std::span<const std::byte> bytes_there, MemoryDevice& other) {
-    const std::array<IoPart, 1> parts{{{mine.data(), static_cast<std::uint32_t>(bytes_there.size()), {}}}};
-    if (!other.read(offset, parts, IoReason::kDemand)) return;
-    for (std::size_t i = 0; i < bytes_there.size() && found.size() < 1000; ++i)
-      if (mine[i] != bytes_there[i])
-        found += fmt::format("{:#x}: {:02x} {:02x}; ", offset + i, std::to_integer<int>(mine[i]),
-                             std::to_integer<int>(bytes_there[i]));
+  std::vector<std::byte> other(mine.size());
+  std::map<std::uint64_t, std::size_t> written;  // by either
+  const auto note = [&](std::uint64_t offset, auto bytes_there) { written[offset] = bytes_there.size(); };
+  theirs->for_each_written(note);
+  ours.device().for_each_written(note);
+  const auto read = [](MemoryDevice& device, std::uint64_t offset, std::size_t size, std::vector<std::byte>& into) {
+    const std::array<IoPart, 1> parts{{{into.data(), static_cast<std::uint32_t>(size), {}}}};
+    return device.read(offset, parts, IoReason::kDemand).has_value();
   };
-  theirs->for_each_written([&](std::uint64_t offset, auto there) { compare(offset, there, ours.device()); });
-  ours.device().for_each_written([&](std::uint64_t offset, auto there) { compare(offset, there, *theirs); });
+  for (const auto& [offset, size] : written) {
+    if (!read(ours.device(), offset, size, mine) || !read(*theirs, offset, size, other)) return "a read failed";
+    for (std::size_t i = 0; i < size && found.size() < 1000; ++i)
+      if (mine[i] != other[i])
+        found += fmt::format("{:#x}: {:02x} {:02x}; ", offset + i, std::to_integer<int>(mine[i]),
+                             std::to_integer<int>(other[i]));
+  }
   return found;
 }
 
