@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -314,8 +315,25 @@ TEST_F(Hostile, FifosAndLocksDoNotHang) {
   EXPECT_EQ(driver.call(other, SYS_fcntl, test::lock_call(file, F_SETLKW, F_WRLCK)), failed_with(EINTR));
 }
 
+// A filesystem of its own, where that may be: on a shared one, other tests' files come and go meanwhile.
+class OwnDisk {
+ public:
+  explicit OwnDisk(const std::string& place)
+      : place_(place), mounted_(::mount("none", place.c_str(), "tmpfs", 0, "size=256M") == 0) {}
+  OwnDisk(const OwnDisk&) = delete;
+  OwnDisk& operator=(const OwnDisk&) = delete;
+  ~OwnDisk() {
+    if (mounted_) ::umount2(place_.c_str(), MNT_DETACH);
+  }
+
+ private:
+  std::string place_;
+  bool mounted_;
+};
+
 TEST_F(Hostile, TheDiskIsNotFilled) {
   std::filesystem::create_directory(place_);
+  const OwnDisk own(place_);
   struct statvfs space {};
   ASSERT_EQ(::statvfs(place_.c_str(), &space), 0);
   const std::uint64_t free = space.f_bavail * space.f_frsize;
