@@ -129,6 +129,7 @@ Result<std::unique_ptr<Session>> Session::open(ext3::Volume& volume, const Sessi
   fuse_args arguments = words.get();
   const fuse_lowlevel_ops table = requests();
   served->session = fuse_session_new(&arguments, &table, sizeof table, &served->served);
+  fuse_opt_free_args(&arguments);  // libfuse has put a copy of its own there
   if (served->session == nullptr)
     return failure(ErrorCode::kUsage, "libfuse does not take these options; what it said is above");
   if (fuse_session_mount(served->session, options.directory.c_str()) != 0) {
