@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <span>
@@ -255,6 +256,10 @@ class Reader {
     if (!known_target(claim.target)) return bad("target", "target", claim.target);
     if (!claim.over_target.empty() && !known_target(claim.over_target))
       return bad("over_target", "target", claim.over_target);
+    for (const auto& [key, number] :
+         {std::pair("published", claim.published), std::pair("low", claim.low), std::pair("high", claim.high)})
+      if (number && !std::isfinite(*number))
+        return spec_.wrong(line_of(tree, from, key), fmt::format("claim.{}", key), "is no number to compare with");
     if (claim.low && claim.high && *claim.low > *claim.high)
       return spec_.wrong(line_of(tree, from, "low"), "claim.low", "is above high");
     static constexpr std::array<std::string_view, 9> kMetrics{"time",   "failed", "requests", "reads", "jumps",

@@ -68,7 +68,7 @@ Result<DiskProfile> load_disk_profile(const std::string& word) {
   }
   const std::filesystem::path path(word);
   std::error_code ignored;
-  if (word.find('/') == std::string::npos && !word.ends_with(".disk") && !std::filesystem::exists(path, ignored)) {
+  if (word.find('/') == std::string::npos && !std::filesystem::exists(path, ignored)) {
     const std::string nearest = nearest_word(word, names);
     return failure(ErrorCode::kUsage, fmt::format("unknown disk '{}'; {}", printable(word),
                                                   nearest.empty() ? "there are " + known_names()

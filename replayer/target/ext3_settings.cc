@@ -77,6 +77,10 @@ Result<void> read_make(const TargetSpec& spec, Ext3Settings& settings) {
   IOTAPE_ASSIGN(const std::uint64_t journal, optional_size(spec, "journal"));
   if (journal != 0) {
     const std::uint64_t assumed = block != 0 ? block : settings.bytes < (std::uint64_t{512} << 20U) ? 1024 : 4096;
+    if (journal / assumed == 0)
+      return failure(ErrorCode::kUsage, fmt::format("ext3: journal={} is less than a block", spec.value("journal")));
+    if (spec.value("data") == "none")
+      return failure(ErrorCode::kUsage, "ext3: data=none has no journal; leave journal= out");
     make.journal_blocks = static_cast<std::uint32_t>(std::min<std::uint64_t>(journal / assumed, 0xFFFFFFFFU));
   }
   IOTAPE_ASSIGN(make.hash_version, choice(spec, "hash", kHashes));
@@ -97,6 +101,10 @@ Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
   settings.make.features.dir_index = mount.htree;
   IOTAPE_ASSIGN(mount.commit_interval, spec.duration_value("commit"));
   IOTAPE_ASSIGN(const std::uint64_t memory, spec.size_value("memory"));
+  constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20U;
+  if (memory < kLeastMemory)
+    return failure(ErrorCode::kUsage,
+                   fmt::format("ext3: memory={} is too little, 1M is the least", spec.value("memory")));
   mount.cache_bytes = memory;
   IOTAPE_ASSIGN(const std::uint64_t readahead, spec.size_value("readahead"));
   mount.readahead_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(readahead, 1U << 30U));

@@ -107,6 +107,9 @@ TEST(ExperimentSpec, AMistakeIsToldWithFileLineAndKey) {
       {"@target@step\nclaim {\n step: \"s\" target: \"a\"\n metric: \"speed\" }", "mine.experiment:6: claim.metric",
        "'speed'"},
       {"@target@step\nclaim { step: \"s\" target: \"a\" low: 2 high: 1 }", "mine.experiment:4: claim.low", "above"},
+      {"@target@step\nclaim { step: \"s\" target: \"a\" published: nan }", "mine.experiment:4: claim.published",
+       "number"},
+      {"@target@step\nclaim { step: \"s\" target: \"a\"\n high: inf }", "mine.experiment:5: claim.high", "number"},
   };
   for (const Mistake& mistake : mistakes) {
     std::string text = mistake.text;

@@ -242,13 +242,17 @@ TEST(Ext3Target, AnImageIsMadeFilledAndSoundAndRefusedWhenItIsNotEmpty) {
 }
 
 TEST(Ext3Target, AWrongKeyOrValueIsNamed) {
-  for (const auto& [spec, word] : std::map<std::string, std::string>{{"ext3:,alloc=orlow", "orlov"},
-                                                                     {"ext3:,aloc=orlov", "alloc"},
-                                                                     {"ext3:,data=fast", "writeback"},
-                                                                     {"ext3:,hash_seed=12", "UUID"},
-                                                                     {"ext3:,inode_size=200", "128"},
-                                                                     {"ext3:,size=1K", "small"},
-                                                                     {"ext3:/nowhere/at/all", "/nowhere/at/all"}}) {
+  for (const auto& [spec, word] :
+       std::map<std::string, std::string>{{"ext3:,alloc=orlow", "orlov"},
+                                          {"ext3:,aloc=orlov", "alloc"},
+                                          {"ext3:,data=fast", "writeback"},
+                                          {"ext3:,hash_seed=12", "UUID"},
+                                          {"ext3:,inode_size=200", "128"},
+                                          {"ext3:,memory=1", "memory=1 is too little"},
+                                          {"ext3:,journal=1", "less than a block"},
+                                          {"ext3:,data=none,journal=8M", "leave journal= out"},
+                                          {"ext3:,size=1K", "small"},
+                                          {"ext3:/nowhere/at/all", "/nowhere/at/all"}}) {
     const Driver driver(spec);
     EXPECT_FALSE(driver) << spec;
     EXPECT_THAT(driver.error().message, ::testing::HasSubstr(word)) << spec;
