@@ -92,7 +92,7 @@ class CsvPrinter final : public EventPrinter {
   void fill(const BlockRequest& request) {
     if (!request.parts.empty()) fill_thread(request.parts.front().submitter);
     if (request.issue) row_[kStart] = number(request.issue->value);
-    if (request.issue && request.complete) row_[kDuration] = number(request.complete->value - request.issue->value);
+    if (request.issue && request.complete) row_[kDuration] = number((*request.complete - *request.issue).value);
     row_[kName] = enum_name(request.operation);
     if (request.complete) row_[kErrno] = request.error == 0 ? "0" : errno_name(request.error);
     row_[kDevice] = fmt::format("{}:{}", request.device.major_number(), request.device.minor_number());

@@ -406,7 +406,7 @@ class Engine : private QueueClient {
     return options_.pace.kind == PaceKind::kRecorded || (options_.pace.kind == PaceKind::kThink && !spends_work_);
   }
   [[nodiscard]] Nanoseconds work_inside(const Syscall& call) const {
-    const std::int64_t inside = call.duration.value - call.blocked.value - recording_cost_.value;
+    const std::int64_t inside = (call.duration - call.blocked - recording_cost_).value;
     return Nanoseconds(std::max<std::int64_t>(inside, 0));
   }
 

@@ -400,7 +400,9 @@ struct TraceModel::Applier {
     changed(targets.file[1], start + static_cast<std::uint64_t>(call.outcome.value));
   }
   void operator()(const Seek& op) const {
-    if (op.whence == SEEK_END) was_at_least(targets.file[0], 0, call.outcome.value - op.offset);
+    std::int64_t end = 0;  // in a hostile trace, of any two numbers
+    if (op.whence == SEEK_END && !__builtin_sub_overflow(call.outcome.value, op.offset, &end))
+      was_at_least(targets.file[0], 0, end);
   }
   void operator()(const MapMemory& op) const {
     // Programs map whole files; a page beyond the end would have killed them when touched.
