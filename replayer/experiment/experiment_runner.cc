@@ -9,11 +9,11 @@
 
 #include "format/quoting.h"
 #include "replayer/engine/result_trace.h"
+#include "replayer/engine/target_requests.h"
 #include "replayer/experiment/ageing.h"
 #include "replayer/experiment/call_writer.h"
 #include "replayer/experiment/direct_calls.h"
 #include "replayer/experiment/phase_clock.h"
-#include "replayer/experiment/request_feed.h"
 #include "replayer/experiment/step_trace.h"
 #include "replayer/experiment/thinking_source.h"
 #include "replayer/target/fresh_place.h"
@@ -186,12 +186,10 @@ class Runner {
       IOTAPE_TRY(age_target(target, plan().targets[target_].spec, *plan().spec.age, [this] { return stop_.seen(); }));
     if (sessions_[first]) IOTAPE_TRY(target.prepare(sessions_[first]->tree().nodes));
     if (plan().steps[first].cold) IOTAPE_TRY(target.make_cold());
-    RequestFeed feed(target);
     bool identical = true;
     for (std::size_t step = first; step < end; ++step) {
       IOTAPE_TRY(check_stop());
-      IOTAPE_TRY(feed.skip());
-      IOTAPE_ASSIGN(FileDescriptor trace, run_step(target, feed, step));
+      IOTAPE_ASSIGN(FileDescriptor trace, run_step(target, step));
       if (target.facts().clock == ClockKind::kVirtual) {
         IOTAPE_ASSIGN(const bool same, same_as_first(std::move(trace), step));
         identical = identical && same;
@@ -214,16 +212,15 @@ class Runner {
   }
 
   // Returns the step's result trace, complete.
-  Result<FileDescriptor> run_step(Target& target, RequestFeed& feed, std::size_t index) {
+  Result<FileDescriptor> run_step(Target& target, std::size_t index) {
     const PlannedStep& step = plan().steps[index];
     std::optional<ReplaySession> listed;
     if (!sessions_[index]) {
       IOTAPE_ASSIGN(listed, ask_order(target, step));
-      IOTAPE_TRY(feed.skip());
     }
     const ReplaySession& session = listed ? *listed : *sessions_[index];
     IOTAPE_ASSIGN(StepTrace trace, StepTrace::create(kept_path(target_, run_, index), options_.force));
-    IOTAPE_ASSIGN(auto written, begin_trace(target, feed, index, session, trace));
+    IOTAPE_ASSIGN(auto written, begin_trace(target, index, session, trace));
     PhaseClock phases(step.phases, *written, [&](std::uint64_t calls) { tell(index, calls); });
     tell(index, 0);
     IOTAPE_ASSIGN(const ReplayReport report,
@@ -261,8 +258,8 @@ class Runner {
     return plan().steps[index + 1].cold ? target.make_cold() : Result<void>{};
   }
 
-  Result<std::unique_ptr<ResultTrace>> begin_trace(Target& target, RequestFeed& feed, std::size_t index,
-                                                   const ReplaySession& session, const StepTrace& trace) {
+  Result<std::unique_ptr<ResultTrace>> begin_trace(Target& target, std::size_t index, const ReplaySession& session,
+                                                   const StepTrace& trace) {
     const PlannedStep& step = plan().steps[index];
     IOTAPE_ASSIGN(FileDescriptor file, trace.descriptor());
     ResultOptions result;
@@ -274,11 +271,11 @@ class Runner {
     result.notes.push_back(step.fresh ? "on a filesystem made for this step"
                                       : fmt::format("step {} of {}, on the filesystem as the step before left it",
                                                     index + 1, plan().steps.size()));
-    return ResultTrace::create(std::move(file), session.surveyed().header, target, result, recorder_for(target, feed));
+    return ResultTrace::create(std::move(file), session.surveyed().header, target, result, recorder_for(target));
   }
 
-  std::unique_ptr<SelfRecorder> recorder_for(Target& target, RequestFeed& feed) {
-    if (target.facts().makes_requests) return feed.recorder();
+  std::unique_ptr<SelfRecorder> recorder_for(Target& target) {
+    if (target.facts().makes_requests) return std::make_unique<TargetRequests>(target);
     if (!options_.make_recorder || !target.facts().device) return nullptr;
     auto made = options_.make_recorder();
     if (made) return std::move(*made);

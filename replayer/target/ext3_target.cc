@@ -79,7 +79,9 @@ class Ext3Target final : public Target {
   Result<Completion> next_completion() override;
 
   Result<void> watch_requests() override {
+    (void)traced_.take();
     traced_.set_watching(true);
+    described_ = false;
     return {};
   }
   Result<std::uint64_t> take_requests(EventSink& sink) override;

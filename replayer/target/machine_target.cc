@@ -79,6 +79,7 @@ class MachineTarget final : public Target {
   Result<void> watch_requests() override {
     (void)device_.take();
     watching_ = true;
+    described_ = false;
     return {};
   }
   Result<std::uint64_t> take_requests(EventSink& sink) override;

@@ -147,8 +147,9 @@ class Target {
   // nobody waits, need not say.
   [[nodiscard]] virtual bool has_completion() const { return false; }
 
-  // Of a target that makes_requests: from now on they are kept, and take_requests gives those that came since the last
-  // time (the first time with the DeviceInfo and MountInfo that say what they are), and how many.
+  // Of a target that makes_requests: what came so far is forgotten, and from now on they are kept. take_requests gives
+  // those that came since the last time (the first time with the DeviceInfo and MountInfo that say what they are, also
+  // when it was asked to watch before), and how many.
   virtual Result<void> watch_requests() { return {}; }
   virtual Result<std::uint64_t> take_requests(EventSink& /*sink*/) { return 0; }
 
