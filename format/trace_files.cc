@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "format/foreign_file.h"
@@ -49,10 +51,23 @@ Result<void> TraceFile::finish(TraceTotals totals) {
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
+  if (a == "-" || b == "-" || a.empty() || b.empty()) return false;
   struct stat left {};
   struct stat right {};
-  return a != "-" && b != "-" && ::stat(a.c_str(), &left) == 0 && ::stat(b.c_str(), &right) == 0 &&
-         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+  const bool left_is_there = ::stat(a.c_str(), &left) == 0;
+  const bool right_is_there = ::stat(b.c_str(), &right) == 0;
+  if (left_is_there && right_is_there) return left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+  std::error_code unknown;
+  return !left_is_there && !right_is_there &&
+         std::filesystem::weakly_canonical(a, unknown) == std::filesystem::weakly_canonical(b, unknown);
+}
+
+Result<void> check_output(const std::string& output, const std::vector<std::string>& needed) {
+  for (const std::string& file : needed)
+    if (is_same_file(output, file))
+      return failure(ErrorCode::kUsage,
+                     fmt::format("{} would be overwritten by what is made from it; choose another output", output));
+  return {};
 }
 
 std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }

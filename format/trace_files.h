@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "format/base/result.h"
 #include "format/output_file.h"
@@ -38,8 +39,10 @@ class TraceFile {
   std::unique_ptr<TraceWriter> writer_;
 };
 
-// Whether two paths lead to one existing file ("-" never does).
+// Whether two paths lead to one file, which may not exist yet ("-" and "" never do).
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
+// kUsage when the output is one of the files that the command reads or works on: --force is not meant for those.
+[[nodiscard]] Result<void> check_output(const std::string& output, const std::vector<std::string>& needed);
 
 // "a/b.blktrace.0" -> "b.blktrace.0": what the history may say of a file.
 [[nodiscard]] std::string file_name_of(const std::string& path);

@@ -70,6 +70,7 @@ build() {
   say 'set-up and build'
   ./setup.sh --demo
   cmake --preset release -DIOTAPE_BENCHMARKS=OFF -DIOTAPE_PRECOMPILE=ON -DIOTAPE_UNITY=ON >/dev/null
+  [ -t 1 ] || echo 'compiling: a few minutes, without a word until it is done'
   cmake --build --preset release -j "$(nproc)" --target iotape 2>&1 | { [ -t 1 ] && cat || tail -n 1; }
 }
 
@@ -104,7 +105,7 @@ simulate_2002() {
       groups+=("$allocator:" "$out/2002-$workload-$allocator.iotape")
     done
     show "$iotape" compare -q "${groups[@]}" >"$out/2002-$workload-compare.txt"
-    grep -E '^\$|^metric|^(wall_time|requests|seek|mean_d|median_d|sequ|backw)|^$' "$out/2002-$workload-compare.txt" | cat -s
+    grep -E '^\$|^metric|^(wall_time|requests|seek|mean_d|median_d|sequ|backw)[a-z_0-9]* {2,}|^$' "$out/2002-$workload-compare.txt" | cat -s
     sed -n "/^simulated in virtual/,\$p" "$out/2002-$workload-compare.txt"
     show "$iotape" plot -q "$out/2002-$workload-orlov.iotape" "$out/2002-$workload-classic.iotape" --what heads --force \
       -o "$out/2002-$workload-heads.svg"
@@ -217,7 +218,7 @@ compare_all() {
     say "compare $workload: seeks and what goes with them (everything is in build/demo/$workload-compare.txt)"
     show "$iotape" compare -q "${groups[@]}" >"$workload-compare.txt"
     # The command as it was typed, the rows about the disk, the verdict.
-    grep -E '^\$|^metric|^(wall_time|requests|device_|flushes|seek|mean_d|median_d|p90_d|sequ|backw)|^$' "$workload-compare.txt" | cat -s
+    grep -E '^\$|^metric|^(wall_time|requests|device_|flushes|seek|mean_d|median_d|p90_d|sequ|backw)[a-z_0-9]* {2,}|^$' "$workload-compare.txt" | cat -s
     sed -n '/^median and half/,$p' "$workload-compare.txt"
     show "$iotape" plot -q "${results[@]}" --what histogram --force -o "$workload-seeks.svg"
     show "$iotape" plot -q "${results[@]}" --what heads --force -o "$workload-heads.svg"

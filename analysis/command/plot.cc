@@ -13,6 +13,7 @@
 #include "format/base/units.h"
 #include "format/command/selection_options.h"
 #include "format/output_file.h"
+#include "format/trace_files.h"
 
 namespace iotape {
 namespace {
@@ -102,6 +103,7 @@ Result<void> write_output(const PlotArguments& arguments, const std::string& byt
     std::fwrite(bytes.data(), 1, bytes.size(), terminal.out);
     return {};
   }
+  IOTAPE_TRY(check_output(arguments.output, arguments.traces));
   IOTAPE_ASSIGN(OutputFile file, OutputFile::create(arguments.output, arguments.force, kPictureMode));
   IOTAPE_TRY(file.write(bytes));
   return file.commit();

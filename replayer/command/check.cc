@@ -111,6 +111,8 @@ CheckReport judge(const Terminal& terminal, const CheckWords& words, ext3::Block
 }
 
 int check_image(const Terminal& terminal, const CheckWords& words) {
+  if (const auto apart = check_output(words.trace, {words.path}); !apart)
+    return report_error(terminal, "check", apart.error());
   auto device = ext3::FileDevice::open(words.path, ext3::FileDeviceMode::kReadOnly);
   if (!device) return report_error(terminal, "check", device.error());
   auto traced = TracedImage::begin(*device, {words.trace, words.force, "check " + file_name_of(words.path)});

@@ -11,6 +11,7 @@
 #include "format/base/units.h"
 #include "format/output_file.h"
 #include "format/quoting.h"
+#include "format/trace_files.h"
 #include "replayer/experiment/experiment_html.h"
 #include "replayer/experiment/experiment_json.h"
 #include "replayer/experiment/experiment_runner.h"
@@ -100,6 +101,14 @@ struct Chosen {
   std::vector<std::string> directories;  // where its traces are
 };
 
+// What it reads and works on: the specification, the traces, the images.
+std::vector<std::string> files_of(const ExperimentPlan& plan) {
+  std::vector<std::string> files{plan.spec.file};
+  for (const PlannedStep& step : plan.steps) files.push_back(step.trace);
+  for (const PlannedTarget& target : plan.targets) files.push_back(target.spec.place);
+  return files;
+}
+
 class ExperimentCommand {
  public:
   ExperimentCommand(const Terminal& terminal, Arguments arguments, const SelfRecorderFactory& make_recorder)
@@ -111,6 +120,7 @@ class ExperimentCommand {
     IOTAPE_ASSIGN(ExperimentPlan plan, plan_experiment(chosen.spec, chosen.directories));
     std::optional<OutputFile> page;  // before anything runs: a name that is taken is told at once
     if (!arguments_.page.empty()) {
+      IOTAPE_TRY(check_output(arguments_.page, files_of(plan)));
       IOTAPE_ASSIGN(OutputFile made, OutputFile::create(arguments_.page, arguments_.force, kPictureMode));
       page.emplace(std::move(made));
     }
@@ -182,7 +192,7 @@ class ExperimentCommand {
     if (arguments_.targets.empty())
       return failure(ErrorCode::kUsage,
                      "on which targets? Name them with --target A --target B, e.g. --target ext3: "
-                     "--target ext3:,alloc=classic");
+                     "--target ext3:,alloc=classic; a specification is called *.experiment");
     for (const std::string& word : arguments_.targets) chosen.spec.targets.push_back(target_of(word));
     apply_options(chosen.spec);
     // Read back: what is run here and what --print-spec writes must be judged alike.

@@ -70,6 +70,8 @@ int run_mkfs(CommandCall& call) {
   int status = kExitOk;
   const auto options = parse_mkfs_options(call, status);
   if (!options) return status;
+  if (const auto apart = check_output(options->trace, {options->place.path}); !apart)
+    return report_error(terminal, "mkfs", apart.error());
   const bool existed = ::access(options->place.path.c_str(), F_OK) == 0;
   auto device = open_for_new_filesystem(options->place);
   if (!device) return report_error(terminal, "mkfs", device.error());

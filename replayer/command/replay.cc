@@ -39,6 +39,7 @@ class ReplayRun {
 
  private:
   Result<int> run_passes() {
+    IOTAPE_TRY(check_output(options_.result, {options_.trace, options_.target.place}));
     IOTAPE_TRY(survey());
     if (options_.dry_run) return rehearse();
     for (std::uint32_t pass = 0; pass < options_.loops; ++pass) {

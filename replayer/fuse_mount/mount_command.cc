@@ -126,6 +126,7 @@ class MountRun {
 
  private:
   Result<void> begin_trace() {
+    IOTAPE_TRY(check_output(request_.trace, {request_.image}));
     ext3::RequestTraceOptions options;
     options.path = request_.trace;
     options.force = request_.force;

@@ -83,6 +83,38 @@ TEST_F(ReplayCommand, ADamagedTraceThatHoldsNothingToReplayIsCalledDamaged) {
   EXPECT_THAT(run.err, HasSubstr("`iotape info`"));
 }
 
+// --force is for what a run before left, not for what this one needs.
+TEST_F(ReplayCommand, NothingThatIsReadOrWorkedOnIsOverwritten) {
+  const std::string trace = save(some_directories(3));
+  const std::string before = test::read_file(trace);
+  const std::string link = scratch_ / "link.iotape";
+  const std::string picture = scratch_ / "link.svg";
+  ASSERT_EQ(::symlink(trace.c_str(), link.c_str()), 0);
+  ASSERT_EQ(::symlink(trace.c_str(), picture.c_str()), 0);
+  const std::string image = scratch_ / "disk.img";
+  ASSERT_EQ(iotape({"mkfs", image, "16M"}).status, 0);
+  const std::string disk = test::read_file(image);
+  const std::string fresh = scratch_ / "fresh.img";
+  const std::vector<std::vector<std::string>> commands{
+      {"replay", trace, "null:", "--force", "-o", trace},
+      {"replay", trace, "null:", "--force", "-o", link},
+      {"replay", trace, "ext3:" + image, "--force", "-o", image},
+      {"replay", trace, "ext3:" + fresh + ",size=16M", "--force", "-o", fresh},
+      {"experiment", trace, "--target", "null:", "-o", trace, "--force"},
+      {"plot", trace, "-o", picture, "--force"},
+      {"check", image, "--trace", image, "--force"},
+      {"mkfs", image, "--trace", image, "--force"},
+      {"mount", image, scratch_.path().string(), "--trace", image, "--force"}};
+  for (const auto& command : commands) {
+    const auto run = iotape(command);
+    EXPECT_NE(run.status, 0) << fmt::format("{}", fmt::join(command, " "));
+    EXPECT_THAT(run.err, HasSubstr("would be overwritten")) << fmt::format("{}", fmt::join(command, " "));
+    EXPECT_EQ(test::read_file(trace), before);
+    EXPECT_EQ(test::read_file(image), disk);
+    EXPECT_EQ(::access(fresh.c_str(), F_OK), -1);
+  }
+}
+
 TEST_F(ReplayCommand, MoreThreadsThanATargetCarriesAreFoundBeforeItIsMade) {
   TraceBuilder trace = some_directories(1);
   for (std::int32_t i = 0; i < 5000; ++i)
