@@ -22,7 +22,7 @@ std::string join_frames(const std::vector<std::string>& frames) {
 
 AccessGroups::AccessGroups(GroupBy by) : by_(by) {}
 
-std::size_t AccessGroups::KeyHash::operator()(const Key& key) const noexcept {
+std::size_t AccessGroups::KeyHash::operator()(const Key& key) const {
   return std::visit(
       [](const auto& value) {
         using Value = std::remove_cvref_t<decltype(value)>;

@@ -40,7 +40,7 @@ class AccessGroups {
   using CallKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;  // process, thread, start
   using Key = std::variant<ProcessId, FileIdentity, BlockCause, StackId>;
   struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept;
+    std::size_t operator()(const Key& key) const;
   };
   [[nodiscard]] std::optional<Key> key_of(const RequestPart& part) const;
   [[nodiscard]] std::optional<Key> stack_of(const RequestPart& part) const;

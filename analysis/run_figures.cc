@@ -262,7 +262,7 @@ std::string metric_text(const Metric& metric, double value) {
       return (value < 0 ? "-" : "") + format_size(static_cast<std::uint64_t>(std::abs(value)));
     case kCount:
     case kSectors:
-      return format_count(static_cast<std::uint64_t>(std::max(value, 0.0) + 0.5));
+      return format_count(static_cast<std::uint64_t>(std::llround(std::max(value, 0.0))));
     case kRatio:
       return fmt::format("{:.3f}", value);
   }

@@ -25,7 +25,7 @@ std::string_view access_class_name(AccessClass kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-SeekAnalysis::SeekAnalysis(SeekOptions options)
+SeekAnalysis::SeekAnalysis(const SeekOptions& options)
     : options_(options),
       groups_(options.by),
       order_(

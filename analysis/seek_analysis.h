@@ -65,7 +65,7 @@ struct SeekReport {
 
 class SeekAnalysis {
  public:
-  explicit SeekAnalysis(SeekOptions options);
+  explicit SeekAnalysis(const SeekOptions& options);
   SeekAnalysis(const SeekAnalysis&) = delete;  // AccessOrder calls back into this object
   SeekAnalysis& operator=(const SeekAnalysis&) = delete;
   ~SeekAnalysis() = default;

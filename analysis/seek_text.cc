@@ -135,9 +135,9 @@ std::string histogram_text(const SignedLog2Histogram& histogram, std::uint64_t t
   for (int bin = 0; bin <= farthest; ++bin) {
     std::string left = bin == 0 ? "" : side(-bin);
     left.insert(0, columns - std::min(columns, display_columns(left)), ' ');
-    if (terminal.color) left = "\033[34m" + left + "\033[0m";
+    if (terminal.color) left = fmt::format("\033[34m{}\033[0m", left);
     std::string right = side(bin);
-    if (terminal.color) right = "\033[34m" + right + "\033[0m";
+    if (terminal.color) right = fmt::format("\033[34m{}\033[0m", right);
     const std::string label = bin == 0 ? "0" : (terminal.ascii ? ">=" : "≥") + bin_label(bin);
     const std::string line =
         fmt::format("{:>10} {} {:^9} {} {}", bin == 0 ? "" : number(-bin), left, label, right, number(bin));

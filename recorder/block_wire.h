@@ -7,6 +7,8 @@
 
 #include "recorder/wire.h"
 
+/* Names are C's, as in the kernel's own headers. NOLINTBEGIN(readability-identifier-naming) */
+
 #define WIRE_BIO 32         /* struct wire_bio: a bio was queued */
 #define WIRE_REQUEST 33     /* struct wire_request: a request is over */
 #define WIRE_BIO_MOVED 34   /* struct wire_bio_moved: a queued bio now goes to another device */
@@ -93,5 +95,7 @@ struct wire_block_config {
   __u8 operations[WIRE_BLOCK_OPERATIONS]; /* BlockOperation of each REQ_OP */
 };
 WIRE_ASSERT(sizeof(struct wire_block_config) == 88);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif /* IOTAPE_RECORDER_BLOCK_WIRE_H */

@@ -15,6 +15,8 @@
 #define WIRE_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
+/* Names are C's, as in the kernel's own headers. NOLINTBEGIN(readability-identifier-naming) */
+
 #define WIRE_VERSION 1
 
 /* ---- record kinds; block records are 32 and up, see recorder/block_wire.h ---- */
@@ -307,5 +309,7 @@ struct wire_counters {
 };
 WIRE_ASSERT(sizeof(struct wire_loss) == 32);
 WIRE_ASSERT(sizeof(struct wire_counters) == 64 + 32 * WIRE_LOSS_CAUSES);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #endif /* IOTAPE_RECORDER_WIRE_H */

@@ -62,7 +62,9 @@ std::optional<PlacedMark> request_mark(PlotKind kind, const BlockRequest& reques
   placed.mark.time = time->value;
   placed.mark.category = kind == PlotKind::kCause ? cause_category(request) : static_cast<std::uint8_t>(*access);
   placed.mark.low = static_cast<double>(request.sector.value);
-  placed.mark.high = placed.mark.low + static_cast<double>((request.bytes - 1) / kSectorBytes);
+  placed.mark.high =
+      placed.mark.low +
+      static_cast<double>((request.bytes - 1) / kSectorBytes);  // NOLINT(bugprone-integer-division): whole sectors
   if (kind != PlotKind::kLatency) return placed;
   if (!request.issue || !request.complete) return std::nullopt;
   placed.mark.low = placed.mark.high = logarithm((*request.complete - *request.issue).value);

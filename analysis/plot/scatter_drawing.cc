@@ -62,12 +62,14 @@ void draw_value_axis(const Panel& panel, PlotKind kind, double top, Canvas& canv
   if (span <= 0) {
     tick(panel.extent.low, kind == PlotKind::kLatency ? "" : position_text(panel.extent.low));
   } else if (kind == PlotKind::kLatency) {
-    for (double power = std::ceil(panel.extent.low); power <= panel.extent.high; power += 1)
+    for (int power = static_cast<int>(std::ceil(panel.extent.low)); power <= panel.extent.high; ++power)
       tick(power, format_duration(Nanoseconds(std::llround(std::pow(10, power)))));
   } else {
     const double step = binary_step(span, 5);
-    for (double value = std::ceil(panel.extent.low / step) * step; value <= panel.extent.high; value += step)
-      tick(value, position_text(value));
+    const auto first = static_cast<std::int64_t>(std::ceil(panel.extent.low / step));
+    const auto last = static_cast<std::int64_t>(std::floor(panel.extent.high / step));
+    for (std::int64_t n = first; n <= last; ++n)
+      tick(static_cast<double>(n) * step, position_text(static_cast<double>(n) * step));
   }
 }
 

@@ -56,7 +56,7 @@ class ReplayRun {
   }
 
   Result<void> survey() {
-    const auto surveyed = session_.survey(options_.pace.longest_gap);
+    auto surveyed = session_.survey(options_.pace.longest_gap);
     report_unmatched(terminal_, "replay", options_.trace, session_.unmatched());
     if (!surveyed) return surveyed;
     if (options_.strict) IOTAPE_TRY(refuse_damage());

@@ -284,15 +284,15 @@ Result<void> CallQueues::take_one() {
     ready_.push_back(starters_.front());
     starters_.pop_front();
     start_anyway_ = true;
-    const auto done = run_ready();
+    auto done = run_ready();
     start_anyway_ = false;
     return done;
   }
   if (in_flight_ == 0)
     return failure(ErrorCode::kCorrupt, "every thread of the replay waits for another; this is a bug of iotape");
   if (waiting_) IOTAPE_TRY(waiting_(earliest_due()));
-  IOTAPE_ASSIGN(Completion done, target_.next_completion());
-  IOTAPE_TRY(complete(std::move(done)));
+  IOTAPE_ASSIGN(const Completion done, target_.next_completion());
+  IOTAPE_TRY(complete(done));
   return run_ready();
 }
 
@@ -303,7 +303,7 @@ Nanoseconds CallQueues::earliest_due() const {
   return earliest;
 }
 
-Result<void> CallQueues::complete(Completion done) {
+Result<void> CallQueues::complete(const Completion& done) {
   const auto found = queues_.find(done.thread.value);
   if (found == queues_.end() || !found->second.in_flight)
     return failure(ErrorCode::kIo, "the target completed a call nobody submitted");

@@ -143,7 +143,7 @@ class CallQueues {
   Result<Step> end_thread_now(Queue& queue);
   Result<Step> submit(Queue& queue, TargetCall call);
   SkipReason put_in_numbers(const Entry& entry, QueuedCall& call);
-  Result<void> complete(Completion done);
+  Result<void> complete(const Completion& done);
   Result<void> complete_entry(Queue& queue, const Completion& done);
   void settle_handles(Queue& queue, const Entry& entry, const Syscall* recorded, const OpOutcome* outcome);
   void close_soon(Queue& queue, std::int32_t number);

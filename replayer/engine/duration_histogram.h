@@ -19,7 +19,7 @@ class DurationHistogram {
   [[nodiscard]] Nanoseconds percentile(double fraction) const;
 
  private:
-  static constexpr std::size_t kBuckets = 64 * 59;
+  static constexpr std::size_t kBuckets = std::size_t{64} * 59;
   std::array<std::uint32_t, kBuckets> buckets_{};
   std::uint64_t count_ = 0;
   Nanoseconds maximum_;

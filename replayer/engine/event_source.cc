@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "format/trace_files.h"
+
 namespace iotape {
 namespace {
 
@@ -79,7 +81,7 @@ class ListSource final : public EventSource {
 
 EventSourceOpener open_trace_file(std::string path) {
   return [path = std::move(path)]() -> Result<std::unique_ptr<EventSource>> {
-    IOTAPE_ASSIGN(auto reader, TraceReader::open(path, ReaderOptions{.syscalls = true, .requests = false}));
+    IOTAPE_ASSIGN(auto reader, open_trace(path, ReaderOptions{.syscalls = true, .requests = false}));
     return std::make_unique<TraceFileSource>(std::move(reader));
   };
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 namespace iotape {
 namespace {
@@ -295,7 +296,7 @@ std::string NameSpace::path(FileIndex file) const {
     file = record(file).parent;
   }
   std::string whole;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) whole.append("/").append(*part);
+  for (const auto& part : std::views::reverse(parts)) whole.append("/").append(part);
   return whole.empty() ? "/" : whole;
 }
 

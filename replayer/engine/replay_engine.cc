@@ -371,7 +371,7 @@ class Engine : private QueueClient {
     return OpOutcome{made, 0};
   }
 
-  Result<void> close_handles(ReplayThread& thread, std::vector<std::int32_t> numbers) {
+  Result<void> close_handles(ReplayThread& thread, const std::vector<std::int32_t>& numbers) {
     for (const std::int32_t number : numbers) {
       Close close;
       close.descriptor.number = number;

@@ -238,6 +238,7 @@ std::vector<UnplacedDirectory> SurveyResult::unplaced() const {
       directory.calls += use.calls;
     }
   std::vector<UnplacedDirectory> all;
+  all.reserve(found.size());
   for (auto& [index, directory] : found) all.push_back(std::move(directory));
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.calls > b.calls; });
   return all;

@@ -188,9 +188,9 @@ TraceHeader generated_header(const std::string& description) {
   header.has_syscalls = true;
   header.source_command = description;
   std::uint64_t state = 0xCBF29CE484222325ULL;  // FNV-1a
-  for (std::size_t i = 0; i < header.trace_id.size(); ++i) {
+  for (auto& byte : header.trace_id) {
     for (const char letter : description) state = (state ^ static_cast<std::uint8_t>(letter)) * 0x100000001B3ULL;
-    header.trace_id[i] = static_cast<std::uint8_t>(state >> 56U);
+    byte = static_cast<std::uint8_t>(state >> 56U);
   }
   return header;
 }

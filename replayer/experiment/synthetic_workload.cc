@@ -298,7 +298,7 @@ class Tree final : public CallPlan {
   std::uint64_t archived_ = 0;
 };
 
-using MakePlan = std::unique_ptr<CallPlan> (*)(const Words&, const Numbers&, std::vector<std::string>);
+using MakePlan = std::unique_ptr<CallPlan> (*)(const Words&, const Numbers&, const std::vector<std::string>&);
 struct WorkloadKind {
   std::string_view name;
   std::string_view summary;
@@ -308,19 +308,18 @@ struct WorkloadKind {
 
 constexpr std::array<WorkloadKind, 4> kKinds{{
     {"manyfiles", "files of one size in one directory, made, read and removed", kManyFilesKeys,
-     [](const Words& words, const Numbers& numbers, std::vector<std::string> listing) -> std::unique_ptr<CallPlan> {
-       return std::make_unique<ManyFiles>(words, numbers, std::move(listing));
-     }},
+     [](const Words& words, const Numbers& numbers, const std::vector<std::string>& listing)
+         -> std::unique_ptr<CallPlan> { return std::make_unique<ManyFiles>(words, numbers, listing); }},
     {"inodetest", "many directories of empty files, a part of them removed on the way", kInodeTestKeys,
-     [](const Words&, const Numbers& numbers, std::vector<std::string>) -> std::unique_ptr<CallPlan> {
+     [](const Words&, const Numbers& numbers, const std::vector<std::string>&) -> std::unique_ptr<CallPlan> {
        return std::make_unique<InodeTest>(numbers);
      }},
     {"dd", "one large file", kDdKeys,
-     [](const Words& words, const Numbers& numbers, std::vector<std::string>) -> std::unique_ptr<CallPlan> {
+     [](const Words& words, const Numbers& numbers, const std::vector<std::string>&) -> std::unique_ptr<CallPlan> {
        return std::make_unique<Dd>(words, numbers);
      }},
     {"tree", "a source tree made, read, listed, packed or removed", kTreeKeys,
-     [](const Words& words, const Numbers& numbers, std::vector<std::string>) -> std::unique_ptr<CallPlan> {
+     [](const Words& words, const Numbers& numbers, const std::vector<std::string>&) -> std::unique_ptr<CallPlan> {
        return std::make_unique<Tree>(words, numbers);
      }},
 }};
@@ -359,6 +358,7 @@ const WorkloadKind* find_kind(std::string_view name) {
 template <typename Entries>
 std::string nearest_of(std::string_view typed, const Entries& entries) {
   std::vector<std::string> names;
+  names.reserve(entries.size());
   for (const auto& entry : entries) names.emplace_back(entry.name);
   const std::string nearest = nearest_word(typed, names);
   return nearest.empty() ? fmt::format("there are {}", fmt::join(names, " "))

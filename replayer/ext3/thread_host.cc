@@ -48,8 +48,8 @@ Nanoseconds ThreadHost::now() const {
 }
 
 std::uint32_t ThreadHost::thread() const {
-  static thread_local const auto id = static_cast<std::uint32_t>(::syscall(SYS_gettid));
-  return id;
+  static thread_local const auto kId = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  return kId;
 }
 
 }  // namespace iotape::ext3

@@ -43,6 +43,7 @@ Result<FilesystemKind> find_filesystem(const std::string& name) {
   const auto* found = std::ranges::find(kFilesystems, name, &FilesystemKind::name);
   if (found != kFilesystems.end()) return *found;
   std::vector<std::string> names;
+  names.reserve(kFilesystems.size());
   for (const FilesystemKind& kind : kFilesystems) names.emplace_back(kind.name);
   const std::string nearest = nearest_word(name, names);
   return failure(ErrorCode::kUsage, fmt::format("kernel: cannot make '{}'{} (it makes {})", name,

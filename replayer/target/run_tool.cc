@@ -81,6 +81,7 @@ Result<ToolOutput> run_tool(const std::vector<std::string>& words) {
   ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, writer.get(), STDERR_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = 0;

@@ -1,4 +1,5 @@
 // Workloads made from parameters: deterministic, replayable on a real filesystem without a single call that differs.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <set>

@@ -1,4 +1,5 @@
 // replay as a user runs it, on traces made for the occasion.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>

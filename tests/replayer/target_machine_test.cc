@@ -1,5 +1,6 @@
 // ext3: targets on the simulated machine: virtual time, determinism, threads that compute and wait, a key each.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>

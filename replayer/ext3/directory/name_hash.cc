@@ -48,9 +48,9 @@ void fill_piece(std::string_view rest, bool is_unsigned, std::array<std::uint32_
 
 // Objects rather than functions, so that each is called by its type and inlined.
 using Word = std::uint32_t;
-constexpr auto choose = [](Word x, Word y, Word z) { return z ^ (x & (y ^ z)); };
-constexpr auto majority = [](Word x, Word y, Word z) { return (x & y) + ((x ^ y) & z); };
-constexpr auto parity = [](Word x, Word y, Word z) { return x ^ y ^ z; };
+constexpr auto kChoose = [](Word x, Word y, Word z) { return z ^ (x & (y ^ z)); };
+constexpr auto kMajority = [](Word x, Word y, Word z) { return (x & y) + ((x ^ y) & z); };
+constexpr auto kParity = [](Word x, Word y, Word z) { return x ^ y ^ z; };
 
 using WordOrder = std::array<std::uint8_t, 8>;
 using Rotations = std::array<std::uint8_t, 4>;
@@ -76,9 +76,9 @@ template <WordOrder Order, Rotations Left, std::uint32_t Constant, typename Mix>
 
 void half_md4(Words& sum, const std::array<std::uint32_t, 8>& piece) {
   Words state = sum;
-  md4_round<WordOrder{0, 1, 2, 3, 4, 5, 6, 7}, Rotations{3, 7, 11, 19}, 0>(state, piece, choose);
-  md4_round<WordOrder{1, 3, 5, 7, 0, 2, 4, 6}, Rotations{3, 5, 9, 13}, 0x5A827999>(state, piece, majority);
-  md4_round<WordOrder{3, 7, 2, 6, 1, 5, 0, 4}, Rotations{3, 9, 11, 15}, 0x6ED9EBA1>(state, piece, parity);
+  md4_round<WordOrder{0, 1, 2, 3, 4, 5, 6, 7}, Rotations{3, 7, 11, 19}, 0>(state, piece, kChoose);
+  md4_round<WordOrder{1, 3, 5, 7, 0, 2, 4, 6}, Rotations{3, 5, 9, 13}, 0x5A827999>(state, piece, kMajority);
+  md4_round<WordOrder{3, 7, 2, 6, 1, 5, 0, 4}, Rotations{3, 9, 11, 15}, 0x6ED9EBA1>(state, piece, kParity);
   for (std::size_t i = 0; i < 4; ++i) sum[i] += state[i];
 }
 

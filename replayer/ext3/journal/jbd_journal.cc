@@ -234,14 +234,11 @@ Answer<void> JbdJournal::forget(Handle& handle, BlockNumber block, bool metadata
     unfile(*buffer);
     state = {};
     cache_.forget(*buffer);
-  } else if (state.transaction == &mine) {
-    file(*buffer, mine, JournalList::kForget);  // an older commit of it is not in place yet
-    state.freed = true;
-  } else if (state.transaction != nullptr) {
+  } else if (state.transaction != nullptr && state.transaction != &mine) {
     state.next_transaction = &mine;
     state.freed = true;
-  } else if (state.checkpoint != nullptr) {
-    file(*buffer, mine, JournalList::kForget);
+  } else if (state.transaction == &mine || state.checkpoint != nullptr) {
+    file(*buffer, mine, JournalList::kForget);  // an older commit of it is not in place yet
     state.freed = true;
   } else {
     state = {};

@@ -35,7 +35,8 @@ Result<InodeRecord> read_inode(BlockDevice& device, const Geometry& geometry, In
   if (!geometry.plausible(at)) return damaged("its inode lies outside the device");
   if (!read_raw(device, at, geometry.block_size, block.data(), BlockCause::kInodeTable)) return unreadable("its inode");
   InodeRecord record;
-  std::memcpy(&record, block.data() + index % geometry.inodes_per_block() * geometry.inode_size, sizeof record);
+  std::memcpy(&record, block.data() + std::size_t{index % geometry.inodes_per_block()} * geometry.inode_size,
+              sizeof record);
   return record;
 }
 

@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 5> kExtendedFlags{
                                                                                  {kInodeSync, FS_XFLAG_SYNC},
                                                                                  {kInodeNoAccessTime, FS_XFLAG_NOATIME},
                                                                                  {kInodeNoDump, FS_XFLAG_NODUMP}}};
-constexpr std::int64_t kRelativeLimit = 24 * 60 * 60;  // relatime: at least once a day
+constexpr std::int64_t kRelativeLimit = 86'400;  // relatime: at least once a day
 
 bool access_time_is_due(const Volume& volume, const Inode& inode, const FileTime& now) {
   if (inode.has_flag(kInodeNoAccessTime)) return false;

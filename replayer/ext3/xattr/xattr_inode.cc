@@ -22,7 +22,7 @@ Answer<RecordPlace> find_place(Volume& volume, const Inode& inode) {
   BlockTag tag;
   tag.cause = BlockCause::kInodeTable;
   EXT3_ASSIGN(place.buffer, volume.cache->read(BlockNumber(table.value + index / geometry.inodes_per_block()), tag));
-  std::byte* const record = place.buffer->data + index % geometry.inodes_per_block() * geometry.inode_size;
+  std::byte* const record = place.buffer->data + std::size_t{index % geometry.inodes_per_block()} * geometry.inode_size;
   const std::uint32_t extra = *reinterpret_cast<const le16*>(record + sizeof(InodeRecord));
   const std::uint32_t start = sizeof(InodeRecord) + extra;
   // An inode whose extra fields are not declared was made by somebody who knows of none.
