@@ -120,9 +120,31 @@ static __always_inline struct gendisk* request_disk(struct request* rq) {
 
 static __always_inline bool is_wanted(__u32 device) { return bpf_map_lookup_elem(&disks, &device) != NULL; }
 
+/* The device that was last wanted on this processor. What is wanted once stays so, and a workload names the same device
+ * with every page that it dirties. */
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u32);
+} last_wanted SEC(".maps");
+
+static __always_inline __u32* my_last_wanted(void) {
+  __u32 zero = 0;
+  return bpf_map_lookup_elem(&last_wanted, &zero);
+}
+
+static __always_inline bool is_last_wanted(__u32 device) {
+  __u32* last = my_last_wanted();
+  return last && *last == device;
+}
+
 static __always_inline void want(__u32 device) {
   __u8 one = 1;
-  if (!block_config.listed_only && !is_wanted(device)) bpf_map_update_elem(&disks, &device, &one, BPF_ANY);
+  __u32* last = my_last_wanted();
+  if (block_config.listed_only || !last || *last == device) return;
+  if (!is_wanted(device)) bpf_map_update_elem(&disks, &device, &one, BPF_ANY);
+  *last = device;
 }
 
 /* ---- tasks ---- */
@@ -239,7 +261,7 @@ int block_dirty_page(__u64* ctx) { return note_dirtying((struct address_space*)c
 /* Filesystems that change metadata without dirtying a page in the calling task. */
 SEC("tp_btf/jbd2_handle_start")
 int block_journal(__u64* ctx) {
-  if (current_is_of_recording()) want((__u32)ctx[0]);
+  if (!is_last_wanted((__u32)ctx[0]) && current_is_of_recording()) want((__u32)ctx[0]);
   return 0;
 }
 
