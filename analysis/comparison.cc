@@ -22,6 +22,15 @@ std::string percent_change(double change) { return fmt::format("{:+.1f} %", 100 
 
 double change_against(double value, double reference) { return (value - reference) / std::abs(reference); }
 
+// A trace that ends before its run does, or has a hole: least of everything, and best at nothing. Lost events are fewer
+// calls counted, but the run's own time.
+std::string partial_run(const std::vector<RunGroup>& groups) {
+  for (const RunGroup& group : groups)
+    for (const RunFigures& run : group.runs)
+      if (run.condition.interrupted || run.condition.damaged > 0) return run.trace;
+  return {};
+}
+
 // What decides: time where calls were made, else the head's movement.
 std::string_view deciding_metric(const std::vector<RunGroup>& groups) {
   for (const std::string_view metric : {"wall_time", "seeks"})
@@ -83,6 +92,8 @@ std::string Comparison::conclusion() const {
   if (groups.size() < 2) return "one group only: nothing to compare it with";
   if (mixes_clocks())
     return "some runs are in virtual time and some in real time, so their times say nothing about each other";
+  if (const std::string part = partial_run(groups); !part.empty())
+    return part + " holds only a part of its run, so nothing can be concluded";
   const std::string_view metric = deciding_metric(groups);
   if (metric.empty()) return "the inputs share neither wall time nor seeks, so nothing can be concluded";
   std::size_t best = 0;
@@ -214,7 +225,7 @@ namespace {
 
 std::string cell_text(const Metric& metric, const std::optional<Cell>& cell) {
   if (!cell) return "-";
-  const std::string median = metric_text(metric, cell->median);
+  std::string median = metric_text(metric, cell->median);
   if (cell->n < 2 || cell->median == 0) return median;
   return fmt::format("{} ±{:.0f}%", median, 50 * (cell->most - cell->least) / std::abs(cell->median));
 }

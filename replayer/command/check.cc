@@ -9,6 +9,7 @@
 #include "replayer/command/filesystem_commands.h"
 #include "replayer/command/traced_image.h"
 #include "replayer/ext3/check/check_filesystem.h"
+#include "replayer/ext3/device/device_use.h"
 #include "replayer/ext3/device/file_device.h"
 #include "replayer/ext3/device/overlay_device.h"
 #include "replayer/ext3/mount.h"
@@ -115,6 +116,9 @@ int check_image(const Terminal& terminal, const CheckWords& words) {
     return report_error(terminal, "check", apart.error());
   auto device = ext3::FileDevice::open(words.path, ext3::FileDeviceMode::kReadOnly);
   if (!device) return report_error(terminal, "check", device.error());
+  if (const std::string user = ext3::other_user_of(words.path); !user.empty())
+    fmt::print(terminal.err, "iotape check: note: {} is in use by {}; what is being changed may look damaged\n",
+               words.path, user);
   auto traced = TracedImage::begin(*device, {words.trace, words.force, "check " + file_name_of(words.path)});
   if (!traced) return report_error(terminal, "check", traced.error());
   Settled settled;

@@ -8,10 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 
 #include "format/base/file_descriptor.h"
+#include "replayer/ext3/device/device_use.h"
 
 namespace iotape {
 namespace {
@@ -21,17 +20,6 @@ bool same_file(const struct stat& a, const std::string& path) {
   if (::stat(path.c_str(), &other) != 0) return false;
   return S_ISBLK(a.st_mode) ? S_ISBLK(other.st_mode) && a.st_rdev == other.st_rdev
                             : a.st_dev == other.st_dev && a.st_ino == other.st_ino;
-}
-
-// A loop device that shows the file, or nothing.
-std::string loop_device_of(const struct stat& image) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/block", ignored)) {
-    std::ifstream backing(entry.path() / "loop" / "backing_file");
-    std::string path;
-    if (std::getline(backing, path) && same_file(image, path)) return "/dev/" + entry.path().filename().string();
-  }
-  return {};
 }
 
 Result<void> check_device(const ImagePlace& place, const struct stat& status) {
@@ -45,7 +33,7 @@ Result<void> check_device(const ImagePlace& place, const struct stat& status) {
 Result<void> check_file(const ImagePlace& place, const struct stat& status) {
   if (!S_ISREG(status.st_mode))
     return failure(ErrorCode::kUsage, fmt::format("{} is neither a file nor a block device", place.path));
-  if (const std::string loop = loop_device_of(status); !loop.empty())
+  if (const std::string loop = ext3::other_user_of(place.path); !loop.empty())
     return failure(ErrorCode::kUsage, fmt::format("{} is in use as {}; detach it first", place.path, loop));
   return {};
 }

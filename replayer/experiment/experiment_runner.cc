@@ -171,7 +171,7 @@ class Runner {
     target_options.stop = &stop_.flag();
     {
       IOTAPE_ASSIGN(const auto target, options_.make(spec, target_options));
-      const auto done = run_steps(*target, first, end);
+      auto done = run_steps(*target, first, end);
       if (!done) {
         static_cast<void>(place.empty());  // the first failure is the one to tell
         return done;
@@ -246,7 +246,12 @@ class Runner {
     IOTAPE_TRY(calls.end());
     std::erase_if(names, [](const std::string& name) { return "/" + name == kAgedDirectory || name == "lost+found"; });
     if (names.empty())
-      return failure(ErrorCode::kUsage, fmt::format("{}: the directory whose order it needs is empty", step.label));
+      return failure(
+          ErrorCode::kUsage,
+          fmt::format(
+              "{}: order=readdir needs a directory with files in it, and this one is empty; a step before has to "
+              "make them and leave them (do=create)",
+              step.label));
     IOTAPE_ASSIGN(ReplaySession session, surveyed(step, step.workload->open(std::move(names))));
     IOTAPE_TRY(session.choose(roots_of(step)));
     return session;

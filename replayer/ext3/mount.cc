@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "replayer/ext3/block_map.h"
 #include "replayer/ext3/journal/jbd_journal.h"
@@ -28,7 +29,8 @@ Result<Superblock> read_superblock(BlockDevice& device) {
       IoPart{reinterpret_cast<std::byte*>(&superblock), sizeof superblock, {BlockCause::kSuperblock, {}, {}, 0}}};
   if (!device.read(kSuperblockOffset, part, IoReason::kDemand))
     return failure(ErrorCode::kIo, "the superblock cannot be read");
-  if (superblock.magic != kSuperblockMagic) return damaged_image("there is no superblock");
+  if (superblock.magic != kSuperblockMagic)
+    return failure(ErrorCode::kCorrupt, "no ext2 or ext3 is in it: there is no superblock");
   return superblock;
 }
 
@@ -146,6 +148,26 @@ Answer<void> mark_mounted(Volume& volume, bool journaled) {
   return write_superblock_now(volume);
 }
 
+// After a failure that cost something. Straight to the device: what memory holds of the superblock may belong to a
+// transaction that never commits. The journal, if it waits, still has to be replayed.
+Answer<void> leave_with_errors(Volume& volume, int why) {
+  Superblock copy;
+  const std::array<IoPart, 1> part{
+      IoPart{reinterpret_cast<std::byte*>(&copy), sizeof copy, {BlockCause::kSuperblock, {}, {}, 0}}};
+  const HostPause outside(volume.host);
+  if (volume.device.read(kSuperblockOffset, part, IoReason::kDemand)) {
+    copy.state = static_cast<std::uint16_t>((copy.state | kStateErrors) & ~kStateClean);
+    if (volume.device.write(kSuperblockOffset, part, IoReason::kDemand)) (void)volume.device.flush();
+  }
+  return refuse(why);
+}
+
+Answer<void> put_in_place(Volume& volume) {
+  EXT3_TRY(volume.journal->empty());
+  EXT3_TRY(volume.cache->write_all());
+  return volume.cache->flush_device();
+}
+
 // The mount's last word to the superblock, and the unmount's: nothing waits in the journal.
 Answer<void> mark_recovered(Volume& volume) {
   Superblock& superblock = volume.superblock();
@@ -171,9 +193,7 @@ Answer<void> settle_for_reading(Volume& volume, JournalFile journal_file, MountR
   EXT3_TRY(write_superblock_now(volume));
   EXT3_TRY(settle_orphans(volume, report));
   volume.inodes->drop_idle();
-  EXT3_TRY(volume.journal->empty());
-  EXT3_TRY(volume.cache->write_all());
-  EXT3_TRY(volume.cache->flush_device());
+  EXT3_TRY(put_in_place(volume));
   write_counts(volume);
   volume.read_only = true;
   start_journal(volume, std::nullopt);
@@ -200,10 +220,7 @@ Answer<void> start_volume(Volume& volume, std::optional<JournalFile> journal_fil
   tag.cause = BlockCause::kSuperblock;
   EXT3_ASSIGN(volume.superblock_buffer, volume.cache->read(BlockNumber(geometry.first_data_block), tag));
   const bool journaled = journal_file.has_value() && volume.options.journaled && !volume.read_only;
-  if (journaled)
-    start_journal(volume, std::move(journal_file));
-  else
-    start_journal(volume, std::nullopt);
+  start_journal(volume, journaled ? std::exchange(journal_file, std::nullopt) : std::nullopt);
   EXT3_TRY(volume.groups.load(*volume.cache, geometry));
   volume.blocks = std::make_unique<BlockAllocator>(volume);
   volume.inode_numbers =
@@ -229,6 +246,13 @@ tl::unexpected<Errno> Volume::damaged(InodeNumber inode, const char* what) {
 bool waits_for_recovery(BlockDevice& device) {
   const auto superblock = read_superblock(device);
   return superblock && ((superblock->incompatible_features & kFeatureRecover) != 0 || superblock->last_orphan != 0u);
+}
+
+LeftAs how_it_was_left(BlockDevice& device) {
+  const auto superblock = read_superblock(device);
+  if (!superblock || (superblock->state & kStateErrors) != 0) return LeftAs::kWithErrors;
+  const bool waits = (superblock->incompatible_features & kFeatureRecover) != 0;
+  return waits || (superblock->state & kStateClean) == 0 ? LeftAs::kInUse : LeftAs::kClean;
 }
 
 Result<std::optional<RecoveryFigures>> recover_volume(BlockDevice& device) {
@@ -257,6 +281,8 @@ Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, co
   IOTAPE_ASSIGN(volume->geometry, read_geometry(superblock, device.size()));
   volume->read_only = options.read_only || device.read_only() || !writable;
   IOTAPE_ASSIGN(auto journal_file, open_journal(device, volume->geometry, superblock, report));
+  if (!journal_file && options.journal_required)
+    return failure(ErrorCode::kUsage, "it has no journal, and data= asks for one; leave data= out or make it none");
   const HostEntry inside(host);
   if (const auto answer = start_volume(*volume, std::move(journal_file), writable, report); !answer) {
     if (answer.error().value == EUCLEAN) return damaged_image(volume->first_damage.what);
@@ -268,7 +294,7 @@ Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, co
 
 Answer<void> sync_volume(Volume& volume) {
   if (volume.read_only) return {};
-  if (volume.journal->aborted() != 0) return refuse(EROFS);
+  if (const int why = volume.journal->aborted(); why != 0) return refuse(why);
   {
     EXT3_ASSIGN(Handle handle, volume.journal->start(kSuperblockCredits));
     EXT3_TRY(volume.journal->get_write_access(handle, *volume.superblock_buffer));
@@ -291,17 +317,18 @@ Answer<void> tend_volume(Volume& volume) {
 Answer<void> unmount_volume(Volume& volume) {
   const HostEntry inside(volume.host);
   volume.inodes->drop_idle();
-  if (volume.read_only || volume.journal->aborted() != 0) return {};
-  EXT3_TRY(volume.journal->empty());
-  EXT3_TRY(volume.cache->write_all());
-  EXT3_TRY(volume.cache->flush_device());
+  if (volume.read_only) return {};
+  if (const int why = volume.journal->aborted(); why != 0) return leave_with_errors(volume, why);
+  if (const auto done = put_in_place(volume); !done) return leave_with_errors(volume, done.error().value);
   write_counts(volume);
   Superblock& superblock = volume.superblock();
   // Open files without a name stay on the orphan list; the flag keeps e2fsck from being surprised by them.
   superblock.incompatible_features = superblock.incompatible_features & ~std::uint32_t{kFeatureRecover};
   if ((superblock.state & kStateErrors) == 0)
     superblock.state = static_cast<std::uint16_t>(superblock.state | kStateClean);
-  return write_superblock_now(volume);
+  EXT3_TRY(write_superblock_now(volume));
+  const Errno lost = volume.cache->write_error();
+  return lost == Errno{} ? Answer<void>{} : leave_with_errors(volume, lost.value);
 }
 
 }  // namespace iotape::ext3

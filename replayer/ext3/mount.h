@@ -27,13 +27,22 @@ Result<std::unique_ptr<Volume>> mount_volume(Host& host, BlockDevice& device, co
 // deletions. False for what is no ext3 at all.
 bool waits_for_recovery(BlockDevice& device);
 
+enum class LeftAs : std::uint8_t {
+  kClean,
+  kInUse,       // never unmounted: a journal waits, or e2fsck has to look at all of it
+  kWithErrors,  // a write failed, or something was damaged
+};
+// How a volume that nobody uses was left; kWithErrors for what is no ext3 at all.
+LeftAs how_it_was_left(BlockDevice& device);
+
 // What a mount does first, by itself: replays the journal, and says in the superblock that it is done. Nothing: no
 // recovery was asked for. REQUIRES: nobody uses the device.
 Result<std::optional<RecoveryFigures>> recover_volume(BlockDevice& device);
 
 // Everything in place, the journal empty, the superblock clean. Enters the monitor itself. REQUIRES: no inode is in
 // use. What is still open (a replay that ended early) is put on the orphan list's care: the next mount deletes it.
-// EIO, EROFS: the volume had failed before; what could be written is.
+// EIO, ENOSPC (of the file that is the device): a write failed, now or earlier, and what it held is lost; the
+// superblock then says that the volume has errors.
 Answer<void> unmount_volume(Volume& volume);
 
 // sync(2): data, then the running transaction. REQUIRES: inside; no handle open. May wait.

@@ -17,7 +17,8 @@ enum class AccessTimes : std::uint8_t { kStrict, kRelative, kOff };
 
 struct MountOptions {
   bool read_only = false;
-  bool journaled = true;  // false: data=none, plain ext2
+  bool journaled = true;          // false: data=none, plain ext2
+  bool journal_required = false;  // a way of journaling was asked for: a volume without a journal is refused
   DataMode data = DataMode::kOrdered;
   bool htree = true;  // make indexes for new large directories and use those that exist
   InodePlacement placement = InodePlacement::kOrlov;

@@ -29,7 +29,7 @@ constexpr std::array<MountWord, 12> kWords{{
 }};
 
 Result<void> read_data(std::string_view value, MountOptions& options) {
-  options.journaled = value != "none";
+  options.journaled = options.journal_required = value != "none";
   if (value == "ordered")
     options.data = DataMode::kOrdered;
   else if (value == "writeback")

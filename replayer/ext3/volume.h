@@ -40,7 +40,7 @@ struct Volume {
   BlockDevice& device;
   MountOptions options;
   Geometry geometry;
-  bool has_log = false;      // mounted with its journal
+  bool has_log = false;      // mounted with its journal: ext3, not ext2
   bool read_only = false;    // asked for, forced by a feature, or after an error
   bool daemons_end = false;  // see daemons.h
 

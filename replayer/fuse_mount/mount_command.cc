@@ -15,7 +15,9 @@
 #include <thread>
 
 #include "format/base/file_descriptor.h"
+#include "format/quoting.h"
 #include "format/trace_files.h"
+#include "replayer/ext3/device/device_use.h"
 #include "replayer/ext3/device/file_device.h"
 #include "replayer/ext3/mount.h"
 #include "replayer/ext3/trace/request_trace.h"
@@ -39,8 +41,9 @@ void tell_mounted(const Terminal& terminal, const MountRequest& request, const e
   if (report.orphans_deleted + report.orphans_truncated != 0)
     fmt::print(terminal.err, "iotape: {} unfinished deletions and {} unfinished truncations were finished\n",
                report.orphans_deleted, report.orphans_truncated);
-  fmt::print(terminal.err, "iotape: {} is mounted on {}{}; iotape mount -u {} unmounts it\n", request.image,
-             request.directory, volume.read_only ? ", read-only" : "", request.directory);
+  const std::string directory = shell_word(request.directory);
+  fmt::print(terminal.err, "iotape: {} is mounted on {}{}; iotape mount -u {} unmounts it\n", shell_word(request.image),
+             directory, volume.read_only ? ", read-only" : "", directory);
   std::fflush(terminal.err);
 }
 
@@ -88,7 +91,8 @@ class EndSignals {
 Result<ext3::FileDevice> open_image(const MountRequest& request) {
   if (request.options.read_only) {
     IOTAPE_ASSIGN(ext3::FileDevice reading, ext3::FileDevice::open(request.image, ext3::FileDeviceMode::kReadOnly));
-    if (!ext3::waits_for_recovery(reading) || ::access(request.image.c_str(), W_OK) != 0) return reading;
+    const bool writable = ::access(request.image.c_str(), W_OK) == 0 && !ext3::is_read_only_device(request.image);
+    if (!ext3::waits_for_recovery(reading) || !writable) return reading;
   }
   return ext3::FileDevice::open(request.image, ext3::FileDeviceMode::kReadWrite);
 }
@@ -110,15 +114,18 @@ class MountRun {
                                      request_.options, &report_);
     if (!volume) {
       if (trace_) ::unlink(request_.trace.c_str());  // there is nothing in it
-      return tl::make_unexpected(std::move(volume).error());
+      return tl::make_unexpected(std::move(volume).error().within(request_.image));
     }
     volume_ = std::move(*volume);
     if (trace_) describe_mount();
     Result<void> served = serve(ready);
     mounted_ = nullptr;
     const auto unmounted = ext3::unmount_volume(*volume_);
-    const Result<void> traced = trace_ ? trace_->finish() : Result<void>{};
-    if (!unmounted) return system_failure("unmounting " + request_.image, unmounted.error().value);
+    Result<void> traced = trace_ ? trace_->finish() : Result<void>{};
+    if (!unmounted)
+      return system_failure(
+          fmt::format("a write to {} failed, and not everything is in it; e2fsck -f puts it in order", request_.image),
+          unmounted.error().value);
     IOTAPE_TRY(std::move(served));
     IOTAPE_TRY(judge(*volume_));
     return traced;
@@ -126,7 +133,6 @@ class MountRun {
 
  private:
   Result<void> begin_trace() {
-    IOTAPE_TRY(check_output(request_.trace, {request_.image}));
     ext3::RequestTraceOptions options;
     options.path = request_.trace;
     options.force = request_.force;

@@ -1,12 +1,16 @@
 #include "replayer/fuse_mount/mount_request.h"
 
 #include <fmt/format.h>
+#include <sys/vfs.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
+#include "format/quoting.h"
+#include "format/trace_files.h"
 #include "replayer/ext3/mount_words.h"
 
 namespace iotape::fuse_mount {
@@ -47,6 +51,20 @@ Result<void> read_words(std::string_view text, MountRequest& request) {
   return {};
 }
 
+// Inside the mount, a trace would lie hidden under it while it is written.
+Result<void> check_trace_place(const MountRequest& request) {
+  if (request.trace.empty()) return {};
+  IOTAPE_TRY(check_output(request.trace, {request.image}));
+  std::error_code error;
+  const auto folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(request.trace, error), error).parent_path();
+  const std::filesystem::path mount_point = request.directory;
+  if (std::ranges::mismatch(mount_point, folder).in1 != mount_point.end()) return {};
+  return failure(ErrorCode::kUsage,
+                 fmt::format("--trace {} lies below {}, where the mount would hide it; name a file elsewhere",
+                             request.trace, request.directory));
+}
+
 Result<void> understand(const std::vector<std::string>& places, const std::vector<std::string>& words,
                         MountRequest& request) {
   for (const std::string& text : words) {
@@ -64,9 +82,15 @@ Result<void> understand(const std::vector<std::string>& places, const std::vecto
   if (error) return system_failure("opening " + places.front(), error.value());
   request.directory = std::filesystem::canonical(places.back(), error);
   if (error) return system_failure("mounting on " + places.back(), error.value());
-  if (!std::filesystem::is_directory(request.directory, error))
-    return failure(ErrorCode::kUsage, fmt::format("{} is not a directory", places.back()));
-  return {};
+  const bool directory = std::filesystem::is_directory(request.directory, error);
+  // The kernel may still know what it was, but not how full.
+  struct statfs filesystem {};
+  if (error.value() == ENOTCONN || (::statfs(request.directory.c_str(), &filesystem) != 0 && errno == ENOTCONN))
+    return failure(ErrorCode::kIo,
+                   fmt::format("on {} lies a mount whose program has ended; iotape mount -u {} takes it away",
+                               places.back(), shell_word(places.back())));
+  if (!directory) return failure(ErrorCode::kUsage, fmt::format("{} is not a directory", places.back()));
+  return check_trace_place(request);
 }
 
 std::string footer() {
@@ -79,10 +103,11 @@ std::string footer() {
       "fusermount3 -u do as well, but return before that. SIGINT, SIGTERM and SIGHUP\n"
       "unmount. Without allow_other only the user who mounted sees the files.\n"
       "Killed at any time, what was fsynced stays, and of the rest all but the last commit\n"
-      "interval; the next mount, or e2fsck, replays the journal.\n"
+      "interval; the next mount, or e2fsck, replays the journal. The kernel does not pass\n"
+      "sync(2) and syncfs(2) on to FUSE programs: fsync, sync FILE or -u make durable.\n"
       "A trace of --trace is whole when the mount has ended; it can be read before.\n"
-      "Exit status: 0 mounted (with -f: unmounted cleanly), 1 failed, 2 usage,\n"
-      "4 the image is damaged.";
+      "Exit status: 0 mounted (with -f: unmounted cleanly; with -u: the image is clean),\n"
+      "1 failed, 2 usage, 4 the image is damaged, or a write to it failed.";
   return text;
 }
 

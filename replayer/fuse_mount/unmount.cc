@@ -15,6 +15,9 @@
 #include <memory>
 
 #include "format/base/file_descriptor.h"
+#include "format/quoting.h"
+#include "replayer/ext3/device/file_device.h"
+#include "replayer/ext3/mount.h"
 
 namespace iotape::fuse_mount {
 namespace {
@@ -30,16 +33,49 @@ bool run_fusermount(const std::string& directory) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// The image behind a mount of ours; the topmost when several lie over each other. Empty: there is none.
-std::string image_of(const std::string& directory) {
+// What a mount of ours serves.
+struct Served {
+  std::string image;  // empty: there is no such mount
+  bool read_only = false;
+};
+
+// The topmost when several lie over each other.
+Served served_on(const std::string& directory) {
   const std::unique_ptr<FILE, int (*)(FILE*)> mounts(::setmntent("/proc/self/mounts", "r"), &::endmntent);
-  std::string image;
+  Served served;
   mntent entry{};
   std::array<char, 16384> room{};
   while (mounts != nullptr &&
          ::getmntent_r(mounts.get(), &entry, room.data(), static_cast<int>(room.size())) != nullptr)
-    if (directory == entry.mnt_dir) image = std::string_view(entry.mnt_type) == "fuse.iotape" ? entry.mnt_fsname : "";
-  return image;
+    if (directory == entry.mnt_dir) {
+      const bool ours = std::string_view(entry.mnt_type) == "fuse.iotape";
+      served = {ours ? entry.mnt_fsname : "", ::hasmntopt(&entry, MNTOPT_RO) != nullptr};
+    }
+  return served;
+}
+
+// The program that served it has ended, on a terminal that nobody sees: the image tells how.
+Result<void> judge(const Served& served) {
+  if (served.read_only) return {};
+  auto image = ext3::FileDevice::open(served.image, ext3::FileDeviceMode::kReadOnly);
+  if (!image) return {};
+  const std::string word = shell_word(served.image);
+  switch (ext3::how_it_was_left(*image)) {
+    case ext3::LeftAs::kClean:
+      break;
+    case ext3::LeftAs::kInUse:
+      return failure(
+          ErrorCode::kIo,
+          fmt::format("{} is unmounted, but not clean: the program that served it was killed; the next mount "
+                      "replays its journal, e2fsck -f {} puts it in order without one",
+                      word, word));
+    case ext3::LeftAs::kWithErrors:
+      return failure(ErrorCode::kCorrupt,
+                     fmt::format("{} is unmounted, but not whole: a write to it failed, or it was damaged before; "
+                                 "e2fsck -f {} puts in order what is left",
+                                 word, word));
+  }
+  return {};
 }
 
 }  // namespace
@@ -55,15 +91,16 @@ Result<void> unmount_and_wait(const std::string& directory) {
   const std::filesystem::path given = std::filesystem::absolute(directory, error).lexically_normal();
   const auto trimmed = given.has_filename() ? given : given.parent_path();
   const std::string place = (std::filesystem::weakly_canonical(trimmed.parent_path(), error) / trimmed.filename());
-  const std::string image = image_of(place);
-  if (image.empty()) return failure(ErrorCode::kNotFound, fmt::format("iotape has nothing mounted on {}", directory));
-  const FileDescriptor file(::open(image.c_str(), O_RDONLY | O_CLOEXEC));
+  const Served served = served_on(place);
+  if (served.image.empty())
+    return failure(ErrorCode::kNotFound, fmt::format("iotape has nothing mounted on {}", directory));
+  const FileDescriptor file(::open(served.image.c_str(), O_RDONLY | O_CLOEXEC));
   if (!detach(place))
     return failure(ErrorCode::kIo, fmt::format("{} cannot be unmounted; it is in use, or not yours", directory));
   // Whoever serves the image holds a lock on it until it is clean.
   if (file)
     while (::flock(file.get(), LOCK_SH) != 0 && errno == EINTR) continue;
-  return {};
+  return judge(served);
 }
 
 }  // namespace iotape::fuse_mount

@@ -11,6 +11,7 @@ namespace iotape::fuse_mount {
 bool detach(const std::string& directory);
 
 // `iotape mount -u`: unmounts and waits until the image is clean and free. kNotFound: no mount of ours is there.
+// kCorrupt: it is unmounted, and something that was written is lost; kIo likewise when its program was killed.
 Result<void> unmount_and_wait(const std::string& directory);
 
 }  // namespace iotape::fuse_mount

@@ -1,6 +1,9 @@
 #include "replayer/target/ext3_session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
 
 #include "replayer/ext3/device/request_parts.h"
 #include "replayer/ext3/directory/directory.h"
@@ -20,9 +23,14 @@ Ext3Session::Ext3Session(std::string name, const Ext3Settings& settings, ext3::H
 
 Ext3Session::~Ext3Session() { (void)unmount(); }
 
-Result<void> Ext3Session::told(std::string_view what, const ext3::Answer<void>& answer) const {
+Result<void> Ext3Session::give_up_image(Result<void> done) {
+  if (!done && !made_.empty()) ::unlink(std::exchange(made_, {}).c_str());
+  return done;
+}
+
+Result<void> Ext3Session::told(std::string_view what, const ext3::Answer<void>& answer) {
   if (answer) return {};
-  return system_failure(fmt::format("{}: {}", name_, what), answer.error().value);
+  return give_up_image(system_failure(fmt::format("{}: {}", name_, what), answer.error().value));
 }
 
 Result<void> Ext3Session::mount() {
@@ -56,7 +64,7 @@ Result<void> Ext3Session::require_empty() {
 }
 
 Result<void> Ext3Session::prepare(const InitialTree& tree, const PrepareProgress& progress) {
-  IOTAPE_TRY(build_ext3_tree(*volume_, tree, data_, progress));
+  IOTAPE_TRY(give_up_image(build_ext3_tree(*volume_, tree, data_, progress)));
   return told("syncing the prepared tree", ext3::sync_volume(*volume_));
 }
 
@@ -112,11 +120,15 @@ std::uint64_t Ext3Session::space_used() const {
   return (figures.blocks - figures.free_blocks) * figures.block_size;
 }
 
+std::string Ext3Session::filesystem() const {
+  return volume_ == nullptr ? "ext3" : volume_->journaled() ? "ext3" : "ext2";
+}
+
 MountInfo Ext3Session::mount_info() const {
   MountInfo mount;
   mount.device = mount.block_device = volume_device_;
   mount.mount_point = "/";
-  mount.filesystem = settings_.mount.journaled ? "ext3" : "ext2";
+  mount.filesystem = filesystem();
   mount.subtree = "/";
   mount.block_size = volume_->geometry.block_size;
   mount.hash_version = volume_->superblock().default_hash_version;

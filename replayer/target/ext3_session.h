@@ -43,6 +43,8 @@ class Ext3Session {
   // What is still open is let go of; the volume is unmounted.
   ~Ext3Session();
 
+  // An image that this run made and that goes with it when it cannot be filled: nobody is left with half a filesystem.
+  void own_image(std::string path) { made_ = std::move(path); }
   Result<void> mount();
   // REQUIRES: no thread, or an end of all of them.
   Result<void> unmount();
@@ -64,15 +66,18 @@ class Ext3Session {
   [[nodiscard]] ThreadKey recorded(std::uint32_t host_thread) const;
 
   [[nodiscard]] std::uint64_t space_used() const;
+  [[nodiscard]] std::string filesystem() const;  // "ext3", or "ext2" without a journal
   [[nodiscard]] MountInfo mount_info() const;
   [[nodiscard]] std::uint32_t generation_of(ext3::InodeNumber inode) const;
   [[nodiscard]] bool mounted() const { return volume_ != nullptr; }
   [[nodiscard]] ext3::Volume& volume() { return *volume_; }
 
  private:
-  [[nodiscard]] Result<void> told(std::string_view what, const ext3::Answer<void>& answer) const;
+  [[nodiscard]] Result<void> told(std::string_view what, const ext3::Answer<void>& answer);
+  [[nodiscard]] Result<void> give_up_image(Result<void> done);
 
   std::string name_;
+  std::string made_;  // empty: no image to take away
   const Ext3Settings& settings_;
   ext3::Host& host_;
   ext3::BlockDevice& device_;

@@ -97,6 +97,7 @@ Result<void> read_mount(const TargetSpec& spec, Ext3Settings& settings) {
     auto read = ext3::read_mount_word(fmt::format("{}={}", key, spec.value(key)), mount);
     if (!read) return tl::make_unexpected(std::move(read).error().within("ext3"));
   }
+  mount.journal_required = mount.journaled && spec.given("data");
   settings.make.features.has_journal = mount.journaled;
   settings.make.features.dir_index = mount.htree;
   IOTAPE_ASSIGN(mount.commit_interval, spec.duration_value("commit"));

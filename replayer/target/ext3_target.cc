@@ -9,6 +9,7 @@
 
 #include "replayer/ext3/device/tracing_device.h"
 #include "replayer/ext3/solo_host.h"
+#include "replayer/machine/forgetful_device.h"
 #include "replayer/target/ext3_disk.h"
 #include "replayer/target/ext3_session.h"
 #include "replayer/target/host_clock.h"
@@ -36,15 +37,17 @@ class Ext3Target final : public Target {
   }
   ~Ext3Target() override { traced_.set_watching(false); }
 
-  Result<void> mount(bool must_be_empty) {
+  // fresh: its filesystem was made for this run.
+  Result<void> mount(bool fresh, TreePolicy tree) {
+    if (fresh) session_.own_image(spec_.place);
     IOTAPE_TRY(session_.mount());
-    return must_be_empty ? session_.require_empty() : Result<void>{};
+    return fresh || tree == TreePolicy::kExisting ? Result<void>{} : session_.require_empty();
   }
 
   [[nodiscard]] TargetFacts facts() const override {
     TargetFacts facts;
     facts.description = spec_.text();
-    facts.filesystem = settings_.mount.journaled ? "ext3 (built in)" : "ext2 (built in)";
+    facts.filesystem = session_.filesystem() + " (built in)";
     facts.device = kDevice;
     facts.makes_requests = true;
     facts.notes = {
@@ -154,9 +157,10 @@ Result<std::unique_ptr<Target>> make_ext3_target(const TargetSpec& spec, const T
   IOTAPE_ASSIGN(Ext3Settings settings, read_ext3_settings(spec));
   if (settings.machine) return make_machine_target(spec, std::move(settings), options);
   IOTAPE_ASSIGN(Ext3Disk disk, open_ext3_disk(spec, settings, std::time(nullptr)));
+  if (spec.place.empty()) disk.device = std::make_unique<machine::ForgetfulDevice>(std::move(disk.device));
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
   auto target = std::make_unique<Ext3Target>(spec, std::move(settings), std::move(disk.device), std::move(pool));
-  IOTAPE_TRY(target->mount(!disk.fresh && options.tree != TreePolicy::kExisting));
+  IOTAPE_TRY(target->mount(disk.fresh, options.tree));
   return target;
 }
 

@@ -47,9 +47,11 @@ class MachineTarget final : public Target {
         stop_(stop) {}
   ~MachineTarget() override { (void)stand_still(); }
 
-  Result<void> mount(bool must_be_empty) {
+  // fresh: its filesystem was made for this run.
+  Result<void> mount(bool fresh, TreePolicy tree) {
+    if (fresh) session_.own_image(spec_.place);
     IOTAPE_TRY(session_.mount());
-    return must_be_empty ? session_.require_empty() : Result<void>{};
+    return fresh || tree == TreePolicy::kExisting ? Result<void>{} : session_.require_empty();
   }
 
   [[nodiscard]] TargetFacts facts() const override;
@@ -172,7 +174,7 @@ TargetFacts MachineTarget::facts() const {
   const MachineSettings& machine = *settings_.machine;
   TargetFacts facts;
   facts.description = spec_.text();
-  facts.filesystem = settings_.mount.journaled ? "ext3 (built in)" : "ext2 (built in)";
+  facts.filesystem = session_.filesystem() + " (built in)";
   facts.device = kWholeDisk;
   facts.clock = ClockKind::kVirtual;
   facts.makes_requests = true;
@@ -365,7 +367,7 @@ Result<std::unique_ptr<Target>> make_machine_target(const TargetSpec& spec, Ext3
   IOTAPE_ASSIGN(DataPool pool, DataPool::make(options.fill, settings.make.seed));
   auto target =
       std::make_unique<MachineTarget>(spec, std::move(settings), std::move(disk.device), std::move(pool), options.stop);
-  IOTAPE_TRY(target->mount(!disk.fresh && options.tree != TreePolicy::kExisting));
+  IOTAPE_TRY(target->mount(disk.fresh, options.tree));
   return target;
 }
 

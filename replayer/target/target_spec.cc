@@ -128,6 +128,18 @@ Result<void> add_setting(TargetSpec& spec, const TargetKind& kind, const std::st
   return {};
 }
 
+// A colon or a comma forgotten would be a place of that name, silently made. Who means one writes ./ before it.
+Result<void> refuse_forgotten_mark(std::string_view text, std::string_view word, const TargetKind& kind,
+                                   std::string_view place) {
+  if (word.empty() && (find_kind(text) != nullptr || text == "help"))
+    return failure(ErrorCode::kUsage, text == "help" ? "which target's help? Write ext3:help, or ./help for a directory"
+                                                     : fmt::format("did you mean {0}:? A directory is ./{0}", text));
+  const std::size_t equals = place.find('=');
+  if (word.empty() || equals == std::string_view::npos || find_key(kind.name, place.substr(0, equals)) == nullptr)
+    return {};
+  return failure(ErrorCode::kUsage, fmt::format("did you mean {0}:,{1}? A place of that name is ./{1}", word, place));
+}
+
 }  // namespace
 
 std::span<const TargetKind> target_kinds() { return kKinds; }
@@ -188,6 +200,7 @@ Result<TargetSpec> parse_target_spec(std::string_view text) {
   const TargetKind* kind = find_kind(word.empty() ? "dir" : word);
   if (kind == nullptr) {
     std::vector<std::string> names;
+    names.reserve(kKinds.size());
     for (const TargetKind& known : kKinds) names.emplace_back(known.name);
     return unknown_word("target kind", word, std::move(names));
   }
@@ -199,6 +212,7 @@ Result<TargetSpec> parse_target_spec(std::string_view text) {
     spec.help = true;
     return spec;
   }
+  IOTAPE_TRY(refuse_forgotten_mark(text, word, *kind, spec.place));
   for (std::size_t i = 1; i < pieces.size(); ++i)
     if (!pieces[i].empty()) IOTAPE_TRY(add_setting(spec, *kind, pieces[i]));
   if (kind->place.empty() && !spec.place.empty())

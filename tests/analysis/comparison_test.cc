@@ -40,6 +40,16 @@ TEST(Comparison, OneSimulatedRunOfEachIsEnough) {
   EXPECT_THAT(comparison_text(comparison, Terminal{}), testing::Not(HasSubstr("n=1 means")));
 }
 
+TEST(Comparison, APartOfARunWinsNothing) {
+  for (const bool damaged : {false, true}) {
+    Comparison comparison{{group("whole", {20e9}), group("part", {1e6})}, {}};
+    TraceCondition& condition = comparison.groups[1].runs[0].condition;
+    condition.damaged = damaged ? 1 : 0;
+    condition.interrupted = !damaged;
+    EXPECT_THAT(comparison.conclusion(), HasSubstr("holds only a part of its run, so nothing can be concluded"));
+  }
+}
+
 TEST(Comparison, ASimulatedRunAgainstARealOneShowsNothingAboutChance) {
   Comparison comparison{{simulated(group("here", {20e9})), group("there", {30e9})}, {}};
   EXPECT_THAT(comparison.conclusion(), HasSubstr("virtual time and some in real time"));

@@ -302,6 +302,12 @@ TEST(VolumesOwnThreads, ALostWriteIsToldToTheNextSyncOnce) {
   failing.fail(false);
   EXPECT_EQ(disk.sync("/f"), EIO);
   EXPECT_EQ(disk.sync("/f"), 0);
+  // Whoever unmounts is told once more, and so is e2fsck.
+  const auto unmounted = unmount_volume(disk.volume());
+  ASSERT_FALSE(unmounted);
+  EXPECT_EQ(unmounted.error().value, EIO);
+  EXPECT_EQ(how_it_was_left(image.device()), LeftAs::kWithErrors);
+  disk.crash();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -283,6 +284,47 @@ TEST(MountRefusalLive, AnImageInUseIsNotMountedTwice) {
   EXPECT_NE(second.err.find("in use"), std::string::npos) << second.err;
 }
 
+TEST(MountRefusalLive, AMountWhoseProgramWasKilledIsNamedAsWhatItIs) {
+  IOTAPE_NEEDS_FUSE();
+  MountedImage mounted("64M");
+  ASSERT_TRUE(mounted.mount()) << mounted.complaint();
+  mounted.kill_only();
+  const auto second = run_program({IOTAPE_BINARY, "mount", mounted.image(), mounted.path()});
+  EXPECT_EQ(second.status, 1);
+  EXPECT_NE(second.err.find("iotape mount -u " + mounted.path() + " takes it away"), std::string::npos) << second.err;
+  const auto taken_away = run_program({IOTAPE_BINARY, "mount", "-u", mounted.path()});
+  EXPECT_EQ(taken_away.status, 1);
+  EXPECT_NE(taken_away.err.find("the next mount replays its journal"), std::string::npos) << taken_away.err;
+  ASSERT_TRUE(mounted.mount()) << mounted.complaint();
+  EXPECT_WHOLE(mounted);
+}
+
+TEST(MountRefusalLive, AReadOnlyDeviceIsNamedAsWhatItIs) {
+  IOTAPE_NEEDS_FUSE();
+  MountedImage mounted("64M");
+  ASSERT_TRUE(mounted.mount()) << mounted.complaint();
+  run_shell("echo kept > " + (mounted / "file") + "; sync " + (mounted / "file"));
+  mounted.kill();  // a journal waits
+  const auto attached = run_shell("losetup -r -f --show " + mounted.image());
+  ASSERT_EQ(attached.status, 0) << attached.err;
+  const std::string loop = attached.out.substr(0, attached.out.find('\n'));
+  const auto writing = run_program({IOTAPE_BINARY, "mount", loop, mounted.path()});
+  EXPECT_EQ(writing.status, 1);
+  EXPECT_NE(writing.err.find(loop + " is a read-only device"), std::string::npos) << writing.err;
+  const auto reading = run_program({IOTAPE_BINARY, "mount", "-o", "ro", loop, mounted.path()});
+  EXPECT_EQ(reading.status, 1);
+  EXPECT_NE(reading.err.find(loop + ": its journal must be replayed first"), std::string::npos) << reading.err;
+  EXPECT_EQ(run_shell("losetup -d " + loop).status, 0);
+}
+
+TEST(MountRefusalLive, AWayOfJournalingWantsAJournal) {
+  IOTAPE_NEEDS_FUSE();
+  MountedImage mounted("64M", "-t ext2");
+  EXPECT_FALSE(mounted.mount("data=journal"));
+  EXPECT_NE(mounted.complaint().find("has no journal"), std::string::npos) << mounted.complaint();
+  EXPECT_TRUE(mounted.mount("data=none"));
+}
+
 TEST(MountRefusalLive, WhatCannotBeMountedIsSaidInOneLine) {
   IOTAPE_NEEDS_FUSE();
   MountedImage mounted("64M");
@@ -297,6 +339,10 @@ TEST(MountRefusalLive, WhatCannotBeMountedIsSaidInOneLine) {
   EXPECT_NE(mount({image, place, "-o", "dta=journal"}).err.find("did you mean data"), std::string::npos);
   EXPECT_EQ(mount({image, place, "-o", "data=all"}).status, 2);
   EXPECT_EQ(mount({image, image}).status, 2);
+  for (const std::string& hidden : std::vector<std::string>{place + "/a.iotape", place + "/b/../a.iotape"}) {
+    EXPECT_EQ(mount({image, place, "--trace", hidden}).status, 2) << hidden;
+    EXPECT_FALSE(std::filesystem::exists(place + "/a.iotape"));
+  }
   EXPECT_EQ(mount({image + ".none", place}).status, 1);
   run_shell("head -c 1M /dev/urandom > " + image + ".junk");
   EXPECT_EQ(mount({image + ".junk", place}).status, 4);
@@ -318,6 +364,34 @@ TEST(MountFullLive, AFullVolumeSaysSoAndGoesOnAfterwards) {
       run_shell("dd if=/dev/zero of=" + (mounted / "again") + " bs=1M count=8 && sync " + (mounted / "again"));
   EXPECT_EQ(after.status, 0) << after.err;
   expect_kernel_agrees(mounted);
+}
+
+// A sparse image on a disk that fills up: as on a dying disk, what memory took cannot be written.
+TEST(MountFullLive, WhatTheDiskUnderTheImageDidNotTakeIsSaidWhenItIsUnmounted) {
+  IOTAPE_NEEDS_FUSE();
+  for (const std::string kind : {"ext2", "ext3"}) {
+    const iotape::test::ScratchDirectory scratch;
+    const std::string disk = scratch / "disk";
+    const std::string place = scratch / "mnt";
+    const std::string image = disk + "/image";
+    ASSERT_EQ(
+        run_shell("mkdir " + disk + " " + place + " && mount -t tmpfs -o size=12M none " + disk +
+                  " && truncate -s 64M " + image + " && mke2fs -q -t " + kind + " -E lazy_journal_init=1 " + image)
+            .status,
+        0);
+    ASSERT_EQ(run_program({IOTAPE_BINARY, "mount", "-q", image, place}).status, 0);
+    run_shell("head -c 30M /dev/urandom > " + place + "/large");
+    EXPECT_NE(run_shell("sync " + place + "/large").status, 0) << kind;
+    const auto unmounted = run_program({IOTAPE_BINARY, "mount", "-u", place});
+    EXPECT_EQ(unmounted.status, 4) << kind;
+    EXPECT_NE(unmounted.err.find("is unmounted, but not whole"), std::string::npos) << unmounted.err;
+    run_shell("mount -o remount,size=100M " + disk);
+    EXPECT_LT(run_shell("e2fsck -fy " + image).status, 4) << kind;
+    EXPECT_EQ(run_shell("e2fsck -fn " + image).status, 0) << kind;
+    EXPECT_EQ(run_program({IOTAPE_BINARY, "mount", "-q", image, place}).status, 0) << kind;
+    EXPECT_EQ(run_program({IOTAPE_BINARY, "mount", "-u", place}).status, 0) << kind;
+    EXPECT_EQ(run_shell("umount " + disk).status, 0);
+  }
 }
 
 // ---- open files ----

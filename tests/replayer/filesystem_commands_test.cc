@@ -150,6 +150,10 @@ TEST_F(FilesystemCommandsLive, DevicesNeedTheUsersWordAndImagesInUseAreRefused) 
   ASSERT_EQ(attached.status, 0) << attached.err;
   const std::string loop = attached.out.substr(0, attached.out.find('\n'));
   EXPECT_THAT(iotape({"mkfs", image()}).err, HasSubstr("is in use as " + loop));
+  EXPECT_THAT(iotape({"check", image()}).err, HasSubstr("is in use by " + loop));
+  EXPECT_THAT(iotape({"mount", image(), scratch_.path().string()}).err, HasSubstr("is in use as " + loop));
+  const std::string trace = std::string(IOTAPE_SOURCE_DIR) + "/traces/dd.iotape";
+  EXPECT_THAT(iotape({"replay", trace, "ext3:" + image()}).err, HasSubstr("is in use as " + loop));
   EXPECT_THAT(iotape({"mkfs", loop}).err, HasSubstr("say --allow-writes " + loop));
   EXPECT_THAT(iotape({"mkfs", loop, "--allow-writes", "/dev/null"}).err, HasSubstr("say --allow-writes " + loop));
   const CommandOutput made = iotape({"mkfs", loop, "--allow-writes", loop});

@@ -241,6 +241,35 @@ TEST(Ext3Target, AnImageIsMadeFilledAndSoundAndRefusedWhenItIsNotEmpty) {
   EXPECT_GE(third.must(third.start(), SYS_openat, open_call("/kept", O_RDONLY)), 0);
 }
 
+TEST(Ext3Target, AnImageWithoutAJournalIsExt2AndTakesNoWayOfJournaling) {
+  const test::ScratchDirectory scratch;
+  const std::string image = scratch / "image";
+  ASSERT_TRUE(Driver("ext3:" + image + ",size=64M,data=none"));
+  Driver plain("ext3:" + image);
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_EQ(plain.target().facts().filesystem, "ext2 (built in)");
+  for (const std::string disk : {"", ",disk=ssd"}) {
+    const test::ScratchDirectory other;
+    ASSERT_TRUE(Driver("ext3:" + (other / "image") + ",size=64M,data=none"));
+    const Driver asked("ext3:" + (other / "image") + ",data=journal" + disk);
+    EXPECT_FALSE(asked);
+    EXPECT_THAT(asked.error().message, ::testing::HasSubstr("has no journal"));
+  }
+}
+
+TEST(Ext3Target, AnImageThatCannotBeFilledIsNotLeftBehind) {
+  const test::ScratchDirectory scratch;
+  const std::string image = scratch / "image";
+  Driver driver("ext3:" + image + ",size=1M,data=none");
+  ASSERT_TRUE(driver) << driver.error().message;
+  InitialNode large;
+  large.path = "/large";
+  large.kind = FileKind::kRegular;
+  large.size = 1U << 24U;
+  EXPECT_FALSE(driver.target().prepare({large}, {}));
+  EXPECT_NE(::access(image.c_str(), F_OK), 0);
+}
+
 TEST(Ext3Target, AWrongKeyOrValueIsNamed) {
   for (const auto& [spec, word] :
        std::map<std::string, std::string>{{"ext3:,alloc=orlow", "orlov"},

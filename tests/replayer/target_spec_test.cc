@@ -39,8 +39,7 @@ TEST(TargetSpec, DoubledCommaStandsForItself) {
 TEST(TargetSpec, PrintsBackWhatItRead) {
   for (const char* text : {"kernel:ext4,size=8G,mkfs=-b 1024,mount=noatime,,data=writeback", "null:", "dir:/mnt/x"})
     EXPECT_EQ(parsed(text).text(), text);
-  for (const char* text :
-       {"help", "./help", "dir:help,", "dir:help,reserve=1G", "dir:help,,", "kernel:help,", "dir:help"})
+  for (const char* text : {"./help", "dir:help,", "dir:help,reserve=1G", "dir:help,,", "kernel:help,", "dir:help"})
     EXPECT_EQ(parsed(parsed(text).text()), parsed(text)) << text;
 }
 
@@ -58,6 +57,17 @@ TEST(TargetSpec, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refused("null:here").message, HasSubstr("no place"));
   EXPECT_EQ(refused("kernel:").code, ErrorCode::kUsage);
   EXPECT_EQ(refused("").code, ErrorCode::kUsage);
+}
+
+TEST(TargetSpec, AForgottenColonOrCommaMakesNoPlaceOfThatName) {
+  for (const char* kind : {"ext3", "kernel", "dir", "null"})
+    EXPECT_THAT(refused(kind).message, HasSubstr(std::string("did you mean ") + kind + ":?"));
+  EXPECT_THAT(refused("help").message, HasSubstr("ext3:help"));
+  EXPECT_THAT(refused("ext3:alloc=classic").message, HasSubstr("did you mean ext3:,alloc=classic?"));
+  EXPECT_THAT(refused("ext3:size=1G,alloc=classic").message, HasSubstr("did you mean ext3:,size=1G?"));
+  EXPECT_EQ(parsed("./ext3").place, "./ext3");
+  EXPECT_EQ(parsed("ext3:./alloc=classic").place, "./alloc=classic");
+  EXPECT_EQ(parsed("ext3:a=b").place, "a=b");
 }
 
 TEST(TargetSpec, HelpListsEveryKey) {

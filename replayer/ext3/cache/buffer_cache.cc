@@ -220,6 +220,7 @@ void BufferCache::end_run(const Run& run, const Answer<void>& answer) {
     --buffer->users;
     host_.wake(buffer);
   }
+  if (run.write && !answer && write_error_ == Errno{}) write_error_ = answer.error();
   if (run.write) writeback_count_ -= run.buffers.size();
   if (run.write && throttled_ != 0) host_.wake(&throttled_);
   if (run.pending == nullptr) return;

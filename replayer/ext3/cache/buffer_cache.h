@@ -48,6 +48,9 @@ class BufferCache {
   [[nodiscard]] std::uint32_t block_size() const { return block_size_; }
   [[nodiscard]] std::uint32_t block_count() const { return block_count_; }  // of the device, whole blocks
   [[nodiscard]] const BufferCacheFigures& figures() const { return figures_; }
+  // What the first write that failed ended with, whether somebody waited for it or not; no error: none has. What such a
+  // write held is lost, as it is to the kernel.
+  [[nodiscard]] Errno write_error() const { return write_error_; }
   [[nodiscard]] std::size_t dirty_count() const { return dirty_count_; }
   [[nodiscard]] std::size_t cached_count() const { return cached_count_; }
   [[nodiscard]] std::size_t writeback_count() const { return writeback_count_; }
@@ -145,6 +148,7 @@ class BufferCache {
   std::vector<Buffer*> free_buffers_;  // each with its block of memory
   std::function<bool(Buffer&)> release_;
   BufferCacheFigures figures_;
+  Errno write_error_{};
 };
 
 }  // namespace iotape::ext3

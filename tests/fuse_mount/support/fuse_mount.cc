@@ -91,10 +91,15 @@ bool MountedImage::end_by_signal(int signal) {
   return wait_for_end() == 0;
 }
 
-void MountedImage::kill() {
+void MountedImage::kill_only() {
   if (child_ == 0) return;
   ::kill(child_, SIGKILL);
   wait_for_end();
+}
+
+void MountedImage::kill() {
+  if (child_ == 0) return;
+  kill_only();
   ::umount2(directory_.c_str(), MNT_DETACH);
 }
 

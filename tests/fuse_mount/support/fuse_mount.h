@@ -27,6 +27,7 @@ class MountedImage {
   bool unmount();
   bool end_by_signal(int signal);  // true: the program ended with status 0
   void kill();                     // SIGKILL, and the dead mount taken away
+  void kill_only();                // SIGKILL; the dead mount stays
 
   [[nodiscard]] pid_t server() const { return child_; }
   [[nodiscard]] const std::string& image() const { return image_; }
