@@ -124,11 +124,7 @@ bool DiskModel::cached(DiskState& state, std::int64_t start, std::int64_t end) c
     segment.used = ++state.uses;
     return true;
   }
-  for (std::size_t i = 0; i < state.extent_count; ++i) {
-    const auto& extent = state.extents[(state.first_extent + i) % DiskState::kMaximumExtents];
-    if (within(start, end, extent.start, extent.end)) return true;
-  }
-  return false;
+  return state.written.covers(start, end);
 }
 
 void DiskModel::set_ahead(DiskState& state, std::int64_t from, std::int64_t since, std::int64_t limit) const {
@@ -197,28 +193,17 @@ void DiskModel::write(DiskState& state, std::int64_t start, std::int64_t length,
     return;
   }
   cost.overhead = profile_.write_overhead;
-  for (std::size_t i = 0; i < state.extent_count; ++i) {
-    const auto& extent = state.extents[(state.first_extent + i) % DiskState::kMaximumExtents];
-    if (!within(start, end, extent.start, extent.end)) continue;
+  if (state.written.covers(start, end)) {
     cost.transfer = cost.bus = bus_time(length);  // written over before it was destaged
     cost.cached = true;
     return;
   }
-  const auto last = [&state]() -> DiskState::Extent& {
-    return state.extents[(state.first_extent + state.extent_count - 1) % DiskState::kMaximumExtents];
-  };
-  const bool joins = state.extent_count > 0 && last().end == start;
+  const bool joins = state.written.ends_at(start);
   drain(state, profile_.write_cache - length, static_cast<std::size_t>(profile_.write_extents) - (joins ? 0 : 1), cost);
   cost.cached = cost.total() == cost.overhead;
   cost.bus = bus_time(length);
   cost.transfer += cost.bus;
-  state.extent_sectors += length;
-  if (state.extent_count > 0 && last().end == start) {
-    last().end = end;
-    return;
-  }
-  ++state.extent_count;
-  last() = {start, end, cost.end().value};
+  state.written.add(start, end, cost.end().value);
 }
 
 // The last parts of the destage under way are what is waited for.
@@ -241,8 +226,8 @@ void DiskModel::drain(DiskState& state, std::int64_t sectors, std::size_t extent
   while (true) {
     const std::int64_t now = cost.end().value;
     const bool flying = state.flying > 0 && state.arm_free > now;
-    if (state.extent_sectors + (flying ? state.flying : 0) <= sectors &&
-        state.extent_count + (flying ? 1 : 0) <= extents)
+    if (state.written.sectors() + (flying ? state.flying : 0) <= sectors &&
+        state.written.count() + (flying ? 1 : 0) <= extents)
       return;
     if (flying) {
       await_destage(state, cost);
@@ -255,8 +240,8 @@ void DiskModel::drain(DiskState& state, std::int64_t sectors, std::size_t extent
 
 // The arm's own work until somebody wants it: first the read-ahead, then what was written.
 void DiskModel::idle_until(DiskState& state, std::int64_t now) const {
-  while (state.extent_count > 0) {
-    std::int64_t begin = std::max(state.arm_free, state.extents[state.first_extent].ready);
+  while (!state.written.empty()) {
+    std::int64_t begin = std::max(state.arm_free, state.written.oldest_ready());
     if (state.ahead >= 0) begin = std::max(begin, state.ahead_done);
     if (begin >= now) return;
     stop_ahead(state, begin);
@@ -265,21 +250,16 @@ void DiskModel::idle_until(DiskState& state, std::int64_t now) const {
 }
 
 void DiskModel::destage(DiskState& state, std::int64_t begin) const {
-  DiskState::Extent& extent = state.extents[state.first_extent];
   // In pieces, so that a stream of writes finds room while the platter still writes the piece before.
   const std::int64_t piece = std::clamp<std::int64_t>(profile_.write_cache / 8, 64, 2048);
-  const std::int64_t length = std::min(extent.end - extent.start, piece);
-  const MechanicalCost work = move(state, begin, extent.start, length, true);
+  const std::int64_t length = std::min(state.written.oldest_length(), piece);
+  const MechanicalCost work = move(state, begin, state.written.oldest_start(), length, true);
   state.flying = length;
   state.flying_cost = work;
   state.destaged.seek += work.seek;
   state.destaged.rotation += work.rotation;
   state.destaged.transfer += work.transfer;
-  state.extent_sectors -= length;
-  extent.start += length;
-  if (extent.start < extent.end) return;
-  state.first_extent = (state.first_extent + 1) % DiskState::kMaximumExtents;
-  --state.extent_count;
+  state.written.take(length);
 }
 
 // ---- the arm ----

@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "analysis/disk/disk_profile.h"
+#include "analysis/disk/written_extents.h"
 #include "format/base/strong_id.h"
 
 namespace iotape {
@@ -54,16 +55,10 @@ struct RequestCost {
 // outermost cylinder, sector 0 under the head at time 0.
 struct DiskState {
   static constexpr std::size_t kMaximumSegments = 32;
-  static constexpr std::size_t kMaximumExtents = 64;
   struct Segment {
     std::int64_t start = 0;  // cached: [start, end)
     std::int64_t end = 0;
     std::uint64_t used = 0;  // order of use
-  };
-  struct Extent {
-    std::int64_t start = 0;
-    std::int64_t end = 0;
-    std::int64_t ready = 0;  // when it came into the cache
   };
 
   std::int64_t answered = 0;  // when the last answer was given
@@ -80,10 +75,7 @@ struct DiskState {
   std::int64_t ahead_limit = 0;  // where it stops
   std::int64_t ahead_done = 0;   // when it stops
 
-  std::array<Extent, kMaximumExtents> extents;  // a ring: written, not yet destaged
-  std::size_t first_extent = 0;
-  std::size_t extent_count = 0;
-  std::int64_t extent_sectors = 0;
+  WrittenExtents written;  // not yet destaged
 
   std::int64_t flying = 0;     // sectors that the destage under way until arm_free still holds in the cache
   MechanicalCost flying_cost;  // of that destage

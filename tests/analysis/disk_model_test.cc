@@ -112,7 +112,7 @@ TEST(DiskModel, AWriteIsAnsweredFromTheCacheAndDestagedWhenTheArmIsIdle) {
   (void)disk.serve(state, request(1'000'000, 0, 1));
   EXPECT_EQ(state.destaged.seek, (1000 + 250 + 300) * kMicro);
   EXPECT_EQ(state.destaged.transfer, 1000 * kMicro);
-  EXPECT_EQ(state.extent_count, 0U);
+  EXPECT_EQ(state.written.count(), 0U);
 }
 
 TEST(DiskModel, SustainedRandomWritesAtAFullQueueCostSeekAndRotation) {
