@@ -36,9 +36,18 @@ void ChangingWatch::learn(const FileReference& file, const PathArgument& path) {
   }
 }
 
+// What lies in /proc and /sys is no file of a disk, or the name of one that is called otherwise: tar sets the modes of
+// directories through /proc/self/fd.
+void ChangingWatch::changed(DeviceId device, std::string_view directory) {
+  for (const std::string_view kernels : {"/proc", "/sys"})
+    if (directory.starts_with(kernels) && (directory.size() == kernels.size() || directory[kernels.size()] == '/'))
+      return;
+  roots_.add(device, directory);
+}
+
 void ChangingWatch::changed(const PathArgument& path) {
   const DeviceId device = path.directory.file.identity.device;
-  if (const std::string place = place_of(path); !place.empty()) roots_.add(device, parent_of(place));
+  if (const std::string place = place_of(path); !place.empty()) changed(device, parent_of(place));
 }
 
 void ChangingWatch::watch_state(const FileState& state) {
@@ -53,7 +62,7 @@ void ChangingWatch::watch_open(const Open& open) {
   const std::string place = place_of(open.path);
   if (place.empty()) return;
   // The file's own device: the path may lead through a mount point.
-  for_each_changed_path(open, [&](const PathArgument&) { roots_.add(open.opened.identity.device, parent_of(place)); });
+  for_each_changed_path(open, [&](const PathArgument&) { changed(open.opened.identity.device, parent_of(place)); });
   if ((open.flags & (O_CREAT | O_TRUNC)) == 0) return;
   removals_.known(place);  // made, or emptied: its size from before is no longer what a removal takes away
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +30,7 @@ class ChangingWatch final : public RecordingSink {
  private:
   void watch(const Syscall& call);
   void changed(const PathArgument& path);
+  void changed(DeviceId device, std::string_view directory);
   void watch_open(const Open& open);
   void watch_names(const Syscall& call);
   void watch_state(const FileState& state);
