@@ -167,8 +167,20 @@ Answer<void> InodeCache::write_back(Inode& inode) {
   return volume_.cache->write(one, IoReason::kDemand);
 }
 
-// The last reference goes. A file that cannot be deleted stays an orphan on the disk, for the next mount or e2fsck.
+void InodeCache::keep_former_parent(Inode& removed, Inode& parent) {
+  if (removed.former_parent != nullptr) return;
+  removed.former_parent = &parent;
+  ++parent.users;
+}
+
+// A removed directory keeps the one it was in, which may have been removed as well, and so on.
 void InodeCache::put(Inode& inode) {
+  for (Inode* last = &inode; last != nullptr;) last = put_one(*last);
+}
+
+// The last reference goes. A file that cannot be deleted stays an orphan on the disk, for the next mount or e2fsck.
+// Returns what has lost its last reference by that.
+Inode* InodeCache::put_one(Inode& inode) {
   if (inode.links == 0 && !inode.gone && !volume_.read_only && volume_.journal->aborted() == 0) {
     inode.being_deleted = true;
     (void)delete_file(volume_, inode);
@@ -176,15 +188,19 @@ void InodeCache::put(Inode& inode) {
     inode.gone = true;
     volume_.host.wake(&inode);
   }
-  if (--inode.users != 0) return;  // somebody waits to learn that it is gone, and puts it last
+  if (--inode.users != 0) return nullptr;  // somebody waits to learn that it is gone, and puts it last
   volume_.blocks->drop_window(inode);
   if (inode.gone || inode.links == 0) {
     if (inode.orphan) volume_.orphans.abandon(inode);
     --in_use_;
+    Inode* const parent = inode.former_parent;
     discard(inode);
+    if (parent == nullptr || parent->users == 1) return parent;
+    --parent->users;
   } else {
     make_idle(inode);
   }
+  return nullptr;
 }
 
 }  // namespace iotape::ext3

@@ -32,6 +32,9 @@ class InodeCache {
   // Writes the table's block that holds the record, if it is dirty (fsync without a journal). May wait.
   Answer<void> write_back(Inode& inode);
 
+  // A removed directory's ".." leads to where it was, for whoever still works in it: it keeps that in use.
+  static void keep_former_parent(Inode& removed, Inode& parent);
+
   // 0 when the inode is not in memory.
   [[nodiscard]] std::uint32_t generation_of(InodeNumber number) const;
   [[nodiscard]] std::size_t in_use() const { return in_use_; }
@@ -40,6 +43,7 @@ class InodeCache {
  private:
   friend class InodeReference;
   void put(Inode& inode);
+  Inode* put_one(Inode& inode);
   Answer<InodeReference> use(Inode& inode);
   [[nodiscard]] Inode* find(InodeNumber number) const;
   Inode& add(std::unique_ptr<Inode> inode);

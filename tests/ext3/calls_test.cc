@@ -230,6 +230,15 @@ TEST_F(CallsTest, AStrangerMayChangeNoOwnerButNobodys) {
   EXPECT_EQ(change_owner("/program", -1, -1), EPERM);
 }
 
+TEST_F(CallsTest, AnOwnerMayNameTheGroupThatAFileHas) {
+  ASSERT_EQ(open("/f", O_CREAT), 0);
+  ASSERT_EQ(change_owner("/f", kSomebody, 4'000'000'000), 0);
+  become(kSomebody);
+  EXPECT_EQ(change_owner("/f", kSomebody, 4'000'000'000), 0);
+  EXPECT_EQ(change_owner("/f", -1, 4'000'000'000), 0);
+  EXPECT_EQ(change_owner("/f", -1, 4'000'000'001), EPERM);
+}
+
 TEST_F(CallsTest, ChmodByAStrangerToTheGroupTakesTheSetGroupBitOffDirectoriesToo) {
   ASSERT_EQ(make_directory("/d"), 0);
   ASSERT_EQ(change_owner("/d", kSomebody, 0), 0);
@@ -283,6 +292,29 @@ TEST_F(CallsTest, InARemovedDirectoryNothingIsMadeWhateverTheRights) {
   op.flags = O_CREAT;
   EXPECT_EQ(call(SYS_openat, op), ENOENT);
   EXPECT_EQ(call(SYS_mkdirat, MakeDirectory{op.path, 0755}), ENOENT);
+}
+
+TEST_F(CallsTest, DotDotOfARemovedDirectoryLeadsToWhereItWasThoughThatIsRemovedToo) {
+  for (const char* name : {"/a", "/a/b", "/a/b/c", "/a/b/c/d", "/empty"}) ASSERT_EQ(make_directory(name), 0);
+  ASSERT_EQ(open("/a/b/c/d", O_DIRECTORY), 0);
+  for (const char* name : {"/a/b/c/d", "/a/b/c"}) ASSERT_EQ(unlink(name, AT_REMOVEDIR), 0);
+  ASSERT_EQ(rename("/empty", "/a/b"), 0);  // a directory that another takes the place of is removed as well
+  Open op;
+  op.path = path("../../../f");
+  op.path.directory.number = 0;
+  op.flags = O_CREAT | O_WRONLY;
+  EXPECT_EQ(call(SYS_openat, op), 0);
+  EXPECT_TRUE(side_.picture().files.contains("/a/f"));
+  op.path.bytes = "../f";
+  EXPECT_EQ(call(SYS_openat, op), ENOENT);
+  op.path.bytes = "../b";
+  EXPECT_EQ(call(SYS_openat, op), ENOENT);
+}
+
+TEST_F(CallsTest, LongTargetsOfLinksThatLeadToLinksAreALoopInTheEnd) {
+  const std::string detour = std::string(400, '/');
+  ASSERT_EQ(symlink("." + detour + "l", "/l"), 0);
+  EXPECT_EQ(open("/l" + std::string(3800, '/') + "x", O_RDONLY), ELOOP);
 }
 
 TEST_F(CallsTest, OffsetsBeyondTheLargestFileCannotBeSought) {

@@ -96,10 +96,11 @@ Issuer::Outcome Issuer::change_owner(Inode& inode, std::int64_t user, std::int64
   const bool member = mine.privileged || mine.in_group(inode.group);
   const std::uint32_t set_id = S_ISUID | ((inode.mode & S_IXGRP) != 0 || !member ? S_ISGID : 0U);
   const bool names_nobody = !change.user && !change.group;
-  const bool allowed = names_nobody
-                           ? mine.owns(inode) || inode.is_directory() || (inode.mode & set_id) == 0
-                           : mine.privileged || (mine.owns(inode) && change.user.value_or(inode.user) == inode.user &&
-                                                 (!change.group || mine.in_group(*change.group)));
+  const bool allowed =
+      names_nobody
+          ? mine.owns(inode) || inode.is_directory() || (inode.mode & set_id) == 0
+          : mine.privileged || (mine.owns(inode) && change.user.value_or(inode.user) == inode.user &&
+                                (!change.group || *change.group == inode.group || mine.in_group(*change.group)));
   if (!allowed) return refuse(EPERM);
   if (!change.user) change.user = inode.user;
   change.by_stranger_to_group = !member;

@@ -159,6 +159,7 @@ Answer<void> remove_directory(Volume& volume, Inode& directory, std::string_view
   if (directory.links > 2) --directory.links;  // its ".."
   EXT3_TRY(erase_name(volume, handle, directory, probe));
   victim->links = 0;
+  InodeCache::keep_former_parent(*victim, directory);
   EXT3_TRY(drop_link(volume, handle, *victim));
   if (directory.has_flag(kInodeDirectorySync)) handle.make_synchronous();
   return handle.stop();

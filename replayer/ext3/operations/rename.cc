@@ -104,6 +104,7 @@ Answer<void> replace(Volume& volume, Handle& handle, RenameSides& sides) {
   if (sides.target == nullptr) return {};
   sides.target->links -= sides.target->is_directory() ? sides.target->links : 1;
   sides.target->change_time = sides.source->change_time;
+  if (sides.target->is_directory()) InodeCache::keep_former_parent(*sides.target, sides.to_directory);
   if (sides.target->links == 0) return volume.orphans.add(volume, handle, *sides.target);
   return volume.inodes->write(handle, *sides.target);
 }

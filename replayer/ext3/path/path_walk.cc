@@ -85,7 +85,8 @@ class Walk {
   }
   Answer<InodeReference> parent_of(Inode& directory) {
     const SleepLockGuard locked(volume_.host, directory.lock);
-    if (directory.links == 0) return refuse(ENOENT);
+    if (directory.former_parent != nullptr) return InodeReference(directory.former_parent);
+    if (directory.links == 0) return refuse(ENOENT);  // removed before this mount
     EXT3_ASSIGN(const InodeNumber parent, directory_parent(volume_, directory));
     return volume_.inodes->get(parent);
   }
@@ -96,7 +97,6 @@ class Walk {
     EXT3_TRY(touch_access_time(volume_, symlink));
     if (target.empty()) return refuse(ENOENT);
     target.append(left_);
-    if (target.size() >= kPathLimit) return refuse(ENAMETOOLONG);
     const bool absolute = target.front() == '/';
     text_ = std::move(target);
     left_ = text_;

@@ -40,7 +40,7 @@ Rule rule_for(const Step& step, const StepOutcome& ours, const StepOutcome& kern
 
 Rule rule_for(const TreeDifference& difference, bool removed_in_use) {
   if (removed_in_use && difference.field.starts_with("free "))
-    return {"removed directories above a removed one in use", Mend::kNothing};
+    return {"removed directories above something removed in use", Mend::kNothing};
   return {};
 }
 

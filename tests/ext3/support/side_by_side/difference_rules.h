@@ -17,7 +17,7 @@ struct Rule {
 };
 
 Rule rule_for(const Step& step, const StepOutcome& ours, const StepOutcome& kernels);
-// removed_in_use: see KernelSide::holds_removed_directory.
+// removed_in_use: see KernelSide::holds_removed.
 Rule rule_for(const TreeDifference& difference, bool removed_in_use);
 
 }  // namespace iotape::ext3::test

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <cstring>
 
 #include "format/base/file_descriptor.h"
@@ -261,12 +263,16 @@ int KernelSide::keep(int descriptor) {
   return static_cast<int>(slot);
 }
 
-bool KernelSide::holds_removed_directory() const {
-  struct stat status {};
-  if (::stat(".", &status) == 0 && status.st_nlink == 0) return true;
-  return std::any_of(slots_.begin(), slots_.end(), [&status](int descriptor) {
-    return descriptor >= 0 && ::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode) && status.st_nlink == 0;
-  });
+bool KernelSide::holds_removed() const {
+  const auto is_removed = [this](const std::string& link) {
+    std::array<char, PATH_MAX> target{};
+    const ssize_t length = ::readlinkat(outside_, ("proc/self/" + link).c_str(), target.data(), target.size());
+    return std::string_view(target.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0)))
+        .ends_with(" (deleted)");
+  };
+  return is_removed("cwd") || std::any_of(slots_.begin(), slots_.end(), [&](int descriptor) {
+           return descriptor >= 0 && is_removed("fd/" + std::to_string(descriptor));
+         });
 }
 
 StepOutcome KernelSide::issue(const Step& step) {

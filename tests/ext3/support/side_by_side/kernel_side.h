@@ -23,9 +23,9 @@ class KernelSide {
   [[nodiscard]] bool valid() const { return mounted_; }
   StepOutcome issue(const Step& step);
   TreePicture picture();
-  // Whether an open or the working directory has been removed. Its entry in the kernel's cache of names keeps those
-  // above it in use, removed ones too.
-  [[nodiscard]] bool holds_removed_directory() const;
+  // Whether something open, or the working directory, has been removed. Its entry in the kernel's cache of names keeps
+  // the directories above it in use, removed ones too; ours keep those above a directory, not those above a file.
+  [[nodiscard]] bool holds_removed() const;
   void unmount();
 
  private:

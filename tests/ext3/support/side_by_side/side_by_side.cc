@@ -115,7 +115,7 @@ class Run {
     std::string first;
     std::size_t told = 0;
     for (const TreeDifference& difference : compare_trees(ours, kernels)) {
-      const Rule rule = rule_for(difference, kernels_ && kernels_->valid() && kernels_->holds_removed_directory());
+      const Rule rule = rule_for(difference, kernels_ && kernels_->valid() && kernels_->holds_removed());
       if (!rule.name.empty())
         ++result_.rules[rule.name];
       else if (told++ == 0)
