@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "format/base/units.h"
@@ -73,7 +74,16 @@ void declare(CLI::App& app, Arguments& arguments) {
       "Exit status: 0 run (whatever it found), 1 failed, 2 usage, 130 interrupted.");
 }
 
-int list_experiments(const Terminal& terminal) {
+int list_experiments(const Terminal& terminal, bool json) {
+  if (json) {
+    auto list = nlohmann::json::array();
+    for (const ShippedExperiment& shipped : shipped_experiments()) {
+      const auto spec = parse_experiment(shipped.text, std::string(shipped.name));
+      list.push_back({{"name", shipped.name}, {"summary", spec ? spec->summary : ""}});
+    }
+    fmt::print(terminal.out, "{}\n", list.dump(2));
+    return kExitOk;
+  }
   for (const ShippedExperiment& shipped : shipped_experiments()) {
     const auto spec = parse_experiment(shipped.text, std::string(shipped.name));
     fmt::print(terminal.out, "{:<12} {}\n", shipped.name, spec ? spec->summary : spec.error().message);
@@ -115,6 +125,9 @@ class ExperimentCommand {
       : terminal_(terminal), arguments_(std::move(arguments)), make_recorder_(make_recorder) {}
 
   Result<int> run() {
+    std::error_code ignored;
+    if (!arguments_.traces.empty() && !fs::is_directory(arguments_.traces, ignored))
+      return failure(ErrorCode::kUsage, fmt::format("--traces {}: there is no such directory", arguments_.traces));
     IOTAPE_ASSIGN(Chosen chosen, choose());
     if (arguments_.print_spec) return print_spec(chosen.spec);
     IOTAPE_ASSIGN(ExperimentPlan plan, plan_experiment(chosen.spec, chosen.directories));
@@ -151,6 +164,10 @@ class ExperimentCommand {
   }
 
   Result<Chosen> from_specification(const std::string& name) const {
+    if (!arguments_.pace.empty())
+      return failure(
+          ErrorCode::kUsage,
+          fmt::format("--pace is for traces named on the command line; in {} each step has its own (pace:)", name));
     Chosen chosen;
     if (const ShippedExperiment* shipped = find_shipped(name)) {
       IOTAPE_ASSIGN(chosen.spec, parse_experiment(shipped->text, name + ".experiment"));
@@ -287,7 +304,7 @@ int run_experiment(CommandCall& call, const SelfRecorderFactory& make_recorder) 
   add_common_options(app, *call.terminal);
   declare(app, arguments);
   if (const int status = parse_arguments(app, call); status >= 0) return status;
-  if (arguments.list) return list_experiments(*call.terminal);
+  if (arguments.list) return list_experiments(*call.terminal, arguments.json);
   const auto done = ExperimentCommand(*call.terminal, std::move(arguments), make_recorder).run();
   return done ? *done : report_error(*call.terminal, "experiment", done.error());
 }

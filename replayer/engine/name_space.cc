@@ -28,11 +28,10 @@ bool same_apart_from_generation(const FileIdentity& a, const FileIdentity& b) {
 }  // namespace
 
 NameSpace::NameSpace() {
-  FileRecord top;
+  FileRecord& top = files_.add();
   top.reference.kind = FileKind::kDirectory;
   top.origin = Origin::kExisted;
   top.mount_point = true;
-  files_.push_back(std::move(top));
 }
 
 FileIndex NameSpace::find(const FileReference& reference) const {
@@ -54,7 +53,7 @@ FileIndex NameSpace::find_or_float(const FileReference& reference) {
     return made;
   }
   const FileIndex made{static_cast<std::uint32_t>(files_.size())};
-  files_.emplace_back();
+  files_.add();
   set_reference(made, reference);
   return made;
 }
@@ -66,8 +65,7 @@ FileIndex NameSpace::child(FileIndex directory, std::string_view name) const {
 
 FileIndex NameSpace::add(FileIndex directory, std::string_view name, FileKind kind, Origin origin) {
   const FileIndex made{static_cast<std::uint32_t>(files_.size())};
-  files_.emplace_back();
-  files_.back().reference.kind = kind;
+  files_.add().reference.kind = kind;
   set_entry(directory, name, made);
   if (origin == Origin::kExisted) mark_existed(made);
   if (origin == Origin::kCreated) mark_created(made);
@@ -316,7 +314,7 @@ FileIndex NameSpace::place(std::string_view absolute_path, FileKind kind) {
 
 NameSpace NameSpace::rewound() const {
   NameSpace initial;
-  initial.files_.resize(files_.size());
+  while (initial.files_.size() < files_.size()) initial.files_.add();
   for (std::uint32_t index = 0; index < files_.size(); ++index) {
     const FileRecord& was = files_[index];
     FileRecord& now = initial.files_[index];

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "format/event.h"
+#include "replayer/engine/growing_table.h"
 
 namespace iotape {
 
@@ -166,7 +167,7 @@ class NameSpace {
   bool step(Walk& walk, std::string_view component, bool last);
   bool follow(Walk& walk, FileIndex link, bool last);
 
-  std::vector<FileRecord> files_;
+  GrowingTable<FileRecord> files_;
   std::unordered_map<EntryKey, FileIndex, EntryHash, EntryEqual> entries_;
   std::unordered_map<FileIdentity, FileIndex> by_identity_;
   std::vector<InitialLink> initial_links_;

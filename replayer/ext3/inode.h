@@ -57,7 +57,7 @@ struct Inode {
   BlockNumber last_block;
   std::unique_ptr<ReservationWindow> window;
   std::vector<std::uint32_t> block_cache;  // directories: file block -> block, 0 where not known yet
-  Inode* former_parent = nullptr;  // of a removed directory, kept in use by it: where its ".." still leads
+  Inode* former_parent = nullptr;          // of a removed directory, kept in use by it: where its ".." still leads
   bool orphan = false;
   Inode* orphan_previous = nullptr;
   Inode* orphan_next = nullptr;

@@ -69,12 +69,17 @@ TEST_F(ExperimentCommand, WhatIsNotThereIsNamed) {
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, HasSubstr("absent.iotape"));
   EXPECT_EQ(iotape({"absent.experiment"}).status, 1);
+  EXPECT_THAT(iotape({"p4", "--traces", "absent"}).err, HasSubstr("--traces absent: there is no such directory"));
+  EXPECT_THAT(iotape({"p4", "--pace", "think"}).err, HasSubstr("in p4 each step has its own"));
 }
 
 TEST_F(ExperimentCommand, ListsWhatComesWithIt) {
   const auto run = iotape({"--list"});
   EXPECT_EQ(run.status, 0);
   EXPECT_THAT(run.err, HasSubstr("next: iotape experiment NAME"));
+  const auto list = nlohmann::json::parse(iotape({"--list", "--json"}).out);
+  ASSERT_FALSE(list.empty());
+  for (const auto& one : list) EXPECT_THAT(run.out, HasSubstr(one["name"].get<std::string>()));
 }
 
 TEST_F(ExperimentCommand, ThePageIsWholeOrNotThereAndNothingIsOverwritten) {
