@@ -314,8 +314,10 @@ FileIndex NameSpace::place(std::string_view absolute_path, FileKind kind) {
 
 NameSpace NameSpace::rewound() const {
   NameSpace initial;
-  while (initial.files_.size() < files_.size()) initial.files_.add();
-  for (std::uint32_t index = 0; index < files_.size(); ++index) {
+  std::size_t known = files_.size();  // what the trace made comes last and is nobody's business before the run
+  while (known > 1 && files_[known - 1].origin != Origin::kExisted) --known;
+  while (initial.files_.size() < known) initial.files_.add();
+  for (std::uint32_t index = 0; index < known; ++index) {
     const FileRecord& was = files_[index];
     FileRecord& now = initial.files_[index];
     now.origin = was.origin == Origin::kExisted ? Origin::kExisted : Origin::kVoid;
@@ -332,7 +334,7 @@ NameSpace NameSpace::rewound() const {
       now.current_link_target = std::make_unique<std::string>(*was.facts->link_target);
   }
   for (const InitialLink& link : initial_links_)
-    if (initial.record(link.file).origin == Origin::kExisted)
+    if (link.file.value < known && initial.record(link.file).origin == Origin::kExisted)
       initial.entries_.insert_or_assign(EntryKey{link.directory.value, link.name}, link.file);
   return initial;
 }

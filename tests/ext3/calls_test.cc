@@ -385,6 +385,16 @@ TEST_F(CallsTest, ARenameMayLeaveAWhiteoutInTheOldNamesPlace) {
   EXPECT_EQ(unlink("/d"), 0);
 }
 
+TEST_F(CallsTest, ThatNoInodeIsLeftForAWhiteoutIsFoundBeforeWhatItsRenameReplaces) {
+  for (const char* name : {"/d", "/full", "/full/x"}) ASSERT_EQ(make_directory(name), 0);
+  EXPECT_EQ(rename("/d", "/full", RENAME_WHITEOUT), ENOTEMPTY);
+  for (int i = 0; open("/f" + std::to_string(i), O_CREAT | O_WRONLY) == 0; ++i)
+    ASSERT_EQ(call(SYS_close, Close{{static_cast<std::int32_t>(outcome_.value), {}}}), 0);
+  EXPECT_EQ(outcome_.error, ENOSPC);
+  EXPECT_EQ(rename("/d", "/full", RENAME_WHITEOUT), ENOSPC);
+  EXPECT_EQ(rename("/d", "/full"), ENOTEMPTY);
+}
+
 // ---- openat2 ----
 
 TEST_F(CallsTest, OpenInBoundsStaysInThem) {

@@ -53,14 +53,19 @@ struct RenameSides {
   [[nodiscard]] bool same_directory() const { return &from_directory == &to_directory; }
 };
 
-Answer<void> check_types(Volume& volume, const RenameSides& sides) {
+Answer<void> check_kinds(const RenameSides& sides) {
+  if (sides.target == nullptr) return {};
+  if (sides.source->is_directory() && !sides.target->is_directory()) return refuse(ENOTDIR);
+  if (!sides.source->is_directory() && sides.target->is_directory()) return refuse(EISDIR);
+  return {};
+}
+
+Answer<void> check_place(Volume& volume, const RenameSides& sides) {
   const bool moves_directory = sides.source->is_directory() && !sides.same_directory();
   if (sides.target == nullptr) {
     if (moves_directory && sides.to_directory.links >= kLinkLimit) return refuse(EMLINK);
     return {};
   }
-  if (sides.source->is_directory() && !sides.target->is_directory()) return refuse(ENOTDIR);
-  if (!sides.source->is_directory() && sides.target->is_directory()) return refuse(EISDIR);
   if (!sides.target->is_directory()) return {};
   EXT3_ASSIGN(const bool empty, directory_is_empty(volume, *sides.target));
   if (!empty) return refuse(ENOTEMPTY);
@@ -129,13 +134,15 @@ Answer<void> exchange(Volume& volume, Handle& handle, RenameSides& sides) {
   return volume.inodes->write(handle, *sides.target);
 }
 
-// replace, with a whiteout made first. `whiteout` is the caller's, to be dropped last.
+// replace, with a whiteout made first: the kernel finds that no inode is left before it looks at what is replaced.
+// `whiteout` is the caller's, to be dropped last.
 Answer<void> replace_with_whiteout(Volume& volume, Handle& handle, RenameSides& sides, const Caller& caller,
                                    InodeReference& whiteout) {
   const NewPlace place{sides.from_directory, sides.from, sides.from_probe.leaf_block};
   EXT3_TRY(make_inode(volume, handle, place, {S_IFCHR, 0, {}}, caller, whiteout));
   sides.whiteout = whiteout.get();
-  const auto replaced = replace(volume, handle, sides);
+  auto replaced = check_place(volume, sides);
+  if (replaced) replaced = replace(volume, handle, sides);
   if (!replaced) EXT3_TRY(unmake_inode(volume, handle, *whiteout));
   return replaced;
 }
@@ -181,11 +188,13 @@ Answer<void> rename_once(Volume& volume, Inode& from_directory, std::string_view
   if (source.get() == target.get()) return {};  // two names of one file: nothing is done
   std::optional<SleepLockGuard> locked_target;
   if (target && (flags & RENAME_EXCHANGE) == 0) locked_target.emplace(volume.host, target->lock);
-  if ((flags & RENAME_EXCHANGE) != 0)
-    EXT3_TRY(check_exchange(sides));
-  else
-    EXT3_TRY(check_types(volume, sides));
   const bool leaves_whiteout = (flags & RENAME_WHITEOUT) != 0;
+  if ((flags & RENAME_EXCHANGE) != 0) {
+    EXT3_TRY(check_exchange(sides));
+  } else {
+    EXT3_TRY(check_kinds(sides));
+    if (!leaves_whiteout) EXT3_TRY(check_place(volume, sides));
+  }
   EXT3_ASSIGN(Handle handle, volume.journal->start(rename_credits(volume) +
                                                    (leaves_whiteout ? new_inode_credits(volume, S_IFCHR) : 0)));
   if ((flags & RENAME_EXCHANGE) != 0)
