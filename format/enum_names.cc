@@ -51,8 +51,8 @@ std::array<std::string, sizeof...(Index)> snake_names(std::index_sequence<Index.
 template <typename Variant>
 std::string_view alternative_name(const Variant& value) {
   constexpr auto kCount = std::variant_size_v<Variant>;
-  static const std::array<std::string, kCount> names = snake_names<Variant>(std::make_index_sequence<kCount>{});
-  return names[value.index()];
+  static const std::array<std::string, kCount> kNames = snake_names<Variant>(std::make_index_sequence<kCount>{});
+  return kNames[value.index()];
 }
 
 char operation_letter(BlockOperation operation) {

@@ -55,6 +55,7 @@ std::string FirstError::explained() const {
   const auto* type = pb::DescriptorPool::generated_pool()->FindMessageTypeByName(between(message_, "type \"", '"'));
   if (key.empty() || type == nullptr) return message_;
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(type->field_count()));
   for (int i = 0; i < type->field_count(); ++i) names.push_back(type->field(i)->name());
   const std::string nearest = nearest_word(key, names);
   return fmt::format(

@@ -110,6 +110,7 @@ BlockSetup plan_block(const KernelShape& kernel, bool listed_only) {
 
 std::vector<std::string> block_programs() {
   std::vector<std::string> names;
+  names.reserve(std::size(kHooks));
   for (const Hook& hook : kHooks) names.emplace_back(hook.program);
   return names;
 }

@@ -311,7 +311,10 @@ Operation control_device(View& v) {
 }
 template <int Flags>
 Operation administer_path(View& v) {
-  return AdministerPath{path_a(v), {}, Flags < 0 ? 0 : v.unsigned_arg(Flags < 0 ? 0 : Flags)};
+  if constexpr (Flags < 0)
+    return AdministerPath{path_a(v), {}, 0};
+  else
+    return AdministerPath{path_a(v), {}, v.unsigned_arg(Flags)};
 }
 template <int Flags>
 Operation administer_at(View& v) {
@@ -342,10 +345,17 @@ Operation watch_path(View& v) {
 Operation mark_path(View& v) {
   return AdministerDescriptor{fd(v), path_in(std::move(v.text_a), v.int_arg(3), v.file_b), v.unsigned_arg(1)};
 }
+// -1: the call has no such argument.
+template <int Argument>
+std::int64_t argument_if_any(View& v) {
+  if constexpr (Argument < 0)
+    return 0;
+  else
+    return v.arg(Argument);
+}
 template <int Flags, int Argument>
 Operation process_call(View& v) {
-  return ProcessCall{Flags < 0 ? 0 : v.arg(Flags < 0 ? 0 : Flags),
-                     Argument < 0 ? 0 : v.arg(Argument < 0 ? 0 : Argument)};
+  return ProcessCall{argument_if_any<Flags>(v), argument_if_any<Argument>(v)};
 }
 // For identities: -1 means "leave", as a 32-bit number.
 template <int Flags, int Argument>

@@ -199,7 +199,7 @@ std::string StackSymbols::State::text_of(const UserFrame& frame, std::int32_t pr
   bcc_symbol symbol{};
   if (bcc_buildsymcache_resolve(user.get(), &raw, &symbol) != 0 || symbol.name == nullptr)
     return nameless(frame.offset, name);
-  const std::string text = frame_text(demangled(symbol.name).c_str(), symbol.offset, name);
+  std::string text = frame_text(demangled(symbol.name).c_str(), symbol.offset, name);
   bcc_symbol_free_demangle_name(&symbol);
   return text;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 namespace iotape {
 namespace {
@@ -294,7 +293,7 @@ std::string NameSpace::path(FileIndex file) const {
     file = record(file).parent;
   }
   std::string whole;
-  for (const auto& part : std::views::reverse(parts)) whole.append("/").append(part);
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) whole.append("/").append(*part);
   return whole.empty() ? "/" : whole;
 }
 

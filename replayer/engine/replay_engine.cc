@@ -226,7 +226,7 @@ class Engine : private QueueClient {
       if (held.close_on_exec && held.kind == HandleKind::kTarget && held.number >= 0) closes.push_back(held.number);
     std::erase_if(*thread->handles, [](const auto& entry) { return entry.second.close_on_exec; });
     thread->mappings = std::make_shared<MappingTable>();
-    return close_handles(*thread, std::move(closes));
+    return close_handles(*thread, closes);
   }
 
   // The target has no unshare: a thread with a copy takes the old one's place.
@@ -417,7 +417,7 @@ class Engine : private QueueClient {
     const Nanoseconds ended_before = thread.last_end_recorded;
     if (call.blocked.value > 0) thread.skipped_wait += call.blocked;
     auto closes = translator_.settle(call, translation, targets, nullptr, thread);
-    IOTAPE_TRY(close_handles(thread, std::move(closes)));
+    IOTAPE_TRY(close_handles(thread, closes));
     if (call.number == call_number::unshare && call.outcome.ok())
       if (const auto* process = std::get_if<ProcessCall>(&call.operation))
         IOTAPE_TRY(unshare(key, static_cast<std::uint64_t>(process->flags) & (CLONE_FILES | CLONE_FS)));
@@ -495,7 +495,7 @@ class Engine : private QueueClient {
     queued->operation = std::move(translation.operation);
     queued->call = std::move(call);
     IOTAPE_TRY(queues_->add_call(thread.target, std::move(queued), std::move(changes)));
-    return close_handles(thread, std::move(closes));
+    return close_handles(thread, closes);
   }
 
   // When the thread's call before ends is known when it has ended.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 namespace iotape {
 namespace {
@@ -68,7 +67,7 @@ std::optional<std::string> ReplayRoots::target_path(const NameSpace& names, File
   std::vector<std::string_view> parts;
   for (FileIndex at = file; at != root->directory; at = names.record(at).parent) parts.push_back(names.record(at).name);
   std::string path = root->to;
-  for (const auto& part : std::views::reverse(parts)) path.append("/").append(part);
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) path.append("/").append(*part);
   if (path.empty()) path.push_back('/');
   return path;
 }
@@ -82,7 +81,7 @@ std::optional<std::string> ReplayRoots::initial_target_path(const NameSpace& nam
                                    [&](const ReplayRoot& candidate) { return candidate.directory == file; });
     if (root != roots_.end() && (!crossed_mount || root->through_mounts)) {
       std::string path = root->to;
-      for (const auto& part : std::views::reverse(parts)) path.append("/").append(part);
+      for (auto part = parts.rbegin(); part != parts.rend(); ++part) path.append("/").append(*part);
       if (path.empty()) path.push_back('/');
       return path;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ranges>
 #include <string_view>
 
 #include "replayer/ext3/operations/attribute_operations.h"
@@ -165,9 +164,9 @@ Result<void> build_ext3_tree(ext3::Volume& volume, const InitialTree& tree, ext3
     if (const auto made = builder.add(node); !made) return refused(node, made.error());
     if (++done % kProgressStep == 0 && progress) progress(done);
   }
-  for (const InitialNode& node : std::views::reverse(tree)) {
-    if (node.kind != FileKind::kDirectory || !node.hard_link_to.empty()) continue;
-    if (const auto set = builder.finish_directory(node); !set) return refused(node, set.error());
+  for (auto node = tree.rbegin(); node != tree.rend(); ++node) {
+    if (node->kind != FileKind::kDirectory || !node->hard_link_to.empty()) continue;
+    if (const auto set = builder.finish_directory(*node); !set) return refused(*node, set.error());
   }
   if (progress) progress(done);
   return {};

@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ranges>
 #include <string_view>
 #include <vector>
 
@@ -70,9 +69,9 @@ class TreeBuilder {
         return system_failure("making " + printable(node.path) + " in the target", error);
       done_.fetch_add(1, std::memory_order_relaxed);
     }
-    for (const InitialNode* const node : std::views::reverse(directories_))
-      if (const int error = finish_directory(*node); error != 0)
-        return system_failure("setting mode and times of " + printable(node->path), error);
+    for (auto node = directories_.rbegin(); node != directories_.rend(); ++node)
+      if (const int error = finish_directory(**node); error != 0)
+        return system_failure("setting mode and times of " + printable((*node)->path), error);
     if (::syncfs(top_.get()) != 0) return system_failure("syncing the target", errno);
     return {};
   }

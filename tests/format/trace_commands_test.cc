@@ -242,6 +242,15 @@ TEST_F(TraceCommands, MergeTakesTwoTracesOrMore) {
   EXPECT_EQ(iotape({"merge", trace, trace, trace, "-o", scratch_ / "m.iotape"}).status, 0);
 }
 
+TEST_F(TraceCommands, ADeviceThatNeverEndsIsNoTrace) {
+  for (const std::string& command : std::vector<std::string>{"info", "dump", "recover -o " + (scratch_ / "out")}) {
+    const auto run = test::run_shell("timeout 20 " IOTAPE_BINARY " " + command + " /dev/zero");
+    EXPECT_EQ(run.status, 1) << command;
+    EXPECT_THAT(run.err, testing::HasSubstr("/dev/zero is a device, no file with events in it")) << run.err;
+  }
+  EXPECT_EQ(test::run_shell("timeout 20 " IOTAPE_BINARY " info - < /dev/zero").status, 1);
+}
+
 TEST_F(TraceCommands, ATraceCanComeFromAPipeAndLeaveByOne) {
   const std::string trace = make_trace("a.iotape");
   const std::string binary = IOTAPE_BINARY;
