@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <clocale>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -206,6 +207,7 @@ int with_whole_output(const std::function<int()>& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told like a full disk
   const std::vector<Command> commands = all_commands();
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) return print_help(stderr, commands), iotape::kExitUsage;

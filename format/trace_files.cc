@@ -34,6 +34,11 @@ Result<FileDescriptor> create_output(const std::string& path, bool force) {
   return output;
 }
 
+void remove_output(const std::string& path) {
+  struct stat status {};
+  if (path != "-" && ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) ::unlink(path.c_str());
+}
+
 Result<TraceFile> TraceFile::create(const std::string& path, bool force, TraceHeader header, std::string history) {
   IOTAPE_ASSIGN(OutputFile file, OutputFile::create(path, force));
   IOTAPE_ASSIGN(FileDescriptor output, file.descriptor());

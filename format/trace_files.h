@@ -22,6 +22,9 @@ namespace iotape {
 // Creates path with mode 0600; fails when it exists unless force. "-" gives a duplicate of standard output.
 [[nodiscard]] Result<FileDescriptor> create_output(const std::string& path, bool force);
 
+// Takes away again what create_output made and nothing came of: a file, never the device that somebody named.
+void remove_output(const std::string& path);
+
 // A trace made from others: whole under its name, or not there.
 class TraceFile {
  public:

@@ -36,6 +36,7 @@ bool become(const RunAs& who) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGXFSZ, SIG_DFL);
   char byte = 0;
   if (::read(go, &byte, 1) != 1) ::_exit(0);
   if (options.output_to_error) ::dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -58,9 +58,10 @@ Result<void> provide_file(const ImagePlace& place, bool exists, std::uint64_t si
   if (exists && (!place.bytes || *place.bytes <= size)) return {};
   const FileDescriptor file(::open(place.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
   if (!file) return system_failure(fmt::format("making {}", place.path), errno);
-  if (::ftruncate(file.get(), static_cast<off_t>(*place.bytes)) != 0)
-    return system_failure(fmt::format("giving {} its size", place.path), errno);
-  return {};
+  if (::ftruncate(file.get(), static_cast<off_t>(*place.bytes)) == 0) return {};
+  const int why = errno;
+  if (!exists) ::unlink(place.path.c_str());
+  return system_failure(fmt::format("giving {} its size", place.path), why);
 }
 
 }  // namespace

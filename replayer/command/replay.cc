@@ -151,7 +151,7 @@ class ReplayRun {
     result.notes = session_.notes(options_.order);
     auto trace = ResultTrace::create(std::move(file), session_.surveyed().header, target, result, std::move(recorder));
     result_begun_ = trace.has_value();
-    if (!result_begun_ && std::filesystem::is_regular_file(options_.result)) ::unlink(options_.result.c_str());
+    if (!result_begun_) remove_output(options_.result);
     return trace;
   }
 

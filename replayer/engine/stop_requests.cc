@@ -8,8 +8,11 @@ namespace iotape {
 
 StopRequests::StopRequests() {
   ::sigemptyset(&signals_);
-  ::sigaddset(&signals_, SIGINT);
-  ::sigaddset(&signals_, SIGTERM);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    const bool ignored = ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;  // as nohup has it
+    if (!ignored) ::sigaddset(&signals_, signal);
+  }
   ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   watcher_ = std::jthread([this](const std::stop_token& end) { watch(end); });
 }

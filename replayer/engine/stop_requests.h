@@ -1,5 +1,6 @@
-// SIGINT and SIGTERM end a replay with its report, also while a call blocks or the tree is made. A thread of its own
-// takes them, so that no state is shared with a handler; after the first one it lets the next end the program at once.
+// SIGINT, SIGTERM and SIGHUP (unless it is ignored, as nohup has it) end a replay with its report, also while a call
+// blocks or the tree is made. A thread of its own takes them, so that no state is shared with a handler; after the
+// first one it lets the next end the program at once.
 #pragma once
 
 #include <signal.h>

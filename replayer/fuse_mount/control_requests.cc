@@ -2,12 +2,14 @@
 // kernel's own rules for all filesystems before; here are ext3's.
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
 
 #include "replayer/ext3/operations/attribute_operations.h"
 #include "replayer/fuse_mount/served_volume.h"
+#include "replayer/fuse_mount/server_facts.h"
 
 namespace iotape::fuse_mount {
 namespace {
@@ -63,6 +65,11 @@ Answer<void> get_version(ServedVolume& /*served*/, ext3::Inode& inode, Control& 
   return {};
 }
 
+Answer<void> get_server(ServedVolume& served, ext3::Inode& /*inode*/, Control& control) {
+  control.answer(ServerFacts{static_cast<std::uint32_t>(::getpid()), served.locked_image});
+  return {};
+}
+
 struct KnownControl {
   unsigned request;
   std::size_t in;  // bytes
@@ -70,11 +77,12 @@ struct KnownControl {
   Answer<void> (*work)(ServedVolume& served, ext3::Inode& inode, Control& control);
 };
 // The flags are an int, whatever their numbers say.
-constexpr std::array<KnownControl, 5> kKnown{{{FS_IOC_GETFLAGS, 0, sizeof(std::uint32_t), &get_flags},
+constexpr std::array<KnownControl, 6> kKnown{{{FS_IOC_GETFLAGS, 0, sizeof(std::uint32_t), &get_flags},
                                               {FS_IOC_SETFLAGS, sizeof(std::uint32_t), 0, &set_flags},
                                               {FS_IOC_FSGETXATTR, 0, sizeof(fsxattr), &get_extended},
                                               {FS_IOC_FSSETXATTR, sizeof(fsxattr), 0, &set_extended},
-                                              {FS_IOC_GETVERSION, 0, sizeof(std::uint32_t), &get_version}}};
+                                              {FS_IOC_GETVERSION, 0, sizeof(std::uint32_t), &get_version},
+                                              {kGetServerFacts, 0, sizeof(ServerFacts), &get_server}}};
 
 void control(fuse_req_t request, fuse_ino_t node, unsigned asked, void* /*argument*/, fuse_file_info* /*file*/,
              unsigned /*flags*/, const void* in, std::size_t in_bytes, std::size_t out_bytes) {

@@ -113,7 +113,7 @@ class MountRun {
     auto volume = ext3::mount_volume(host_, trace_ ? static_cast<ext3::BlockDevice&>(*trace_) : image_,
                                      request_.options, &report_);
     if (!volume) {
-      if (trace_) ::unlink(request_.trace.c_str());  // there is nothing in it
+      if (trace_) remove_output(request_.trace);  // there is nothing in it
       return tl::make_unexpected(std::move(volume).error().within(request_.image));
     }
     volume_ = std::move(*volume);
@@ -172,7 +172,7 @@ class MountRun {
     const FileDescriptor image(trace_ ? -1 : ::open(request_.image.c_str(), O_RDONLY | O_CLOEXEC));
     IOTAPE_ASSIGN(const auto session,
                   Session::open(*volume_, {request_.image, request_.directory, request_.kernel_options,
-                                           clients ? &*clients : nullptr, image.get()}));
+                                           clients ? &*clients : nullptr, image.get(), image_.descriptor()}));
     tell_mounted(terminal_, request_, report_, *volume_);
     ready();
     const Tender tender(*volume_);

@@ -42,6 +42,7 @@ struct ServedVolume {
   std::atomic<std::uint64_t> requests_seen = 0;
   ClientNotes* clients = nullptr;  // with a trace
   int image = -1;                  // a descriptor to read the device by, past its decorators; -1: none is to be passed
+  int locked_image = -1;           // the device's own descriptor: whoever unmounts judges the image through it
 
   // The kernel will not ask any more. REQUIRES: inside.
   void let_go() {

@@ -125,6 +125,7 @@ Result<std::unique_ptr<Session>> Session::open(ext3::Volume& volume, const Sessi
   served->directory = options.directory;
   served->served.clients = options.clients;
   served->served.image = options.image_descriptor;
+  served->served.locked_image = options.locked_image;
   Arguments words = arguments_for(options, volume.read_only);
   fuse_args arguments = words.get();
   const fuse_lowlevel_ops table = requests();

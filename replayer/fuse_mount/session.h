@@ -21,6 +21,7 @@ struct SessionOptions {
   // Of the image, for long reads that go from it to the kernel past the volume's device; -1: none may. Outlives it,
   // too.
   int image_descriptor = -1;
+  int locked_image = -1;  // the device's own descriptor
 };
 
 class Session {

@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <mntent.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <memory>
 
@@ -18,6 +21,7 @@
 #include "format/quoting.h"
 #include "replayer/ext3/device/file_device.h"
 #include "replayer/ext3/mount.h"
+#include "replayer/fuse_mount/server_facts.h"
 
 namespace iotape::fuse_mount {
 namespace {
@@ -39,6 +43,19 @@ struct Served {
   bool read_only = false;
 };
 
+// What getmntent leaves as the kernel wrote it: \\ and three octal digits.
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    const bool escape = text[i] == '\\' && i + 3 < text.size() &&
+                        std::from_chars(text.data() + i + 1, text.data() + i + 4, code, 8).ptr == text.data() + i + 4;
+    plain += escape ? static_cast<char>(code) : text[i];
+    if (escape) i += 3;
+  }
+  return plain;
+}
+
 // The topmost when several lie over each other.
 Served served_on(const std::string& directory) {
   const std::unique_ptr<FILE, int (*)(FILE*)> mounts(::setmntent("/proc/self/mounts", "r"), &::endmntent);
@@ -47,19 +64,51 @@ Served served_on(const std::string& directory) {
   std::array<char, 16384> room{};
   while (mounts != nullptr &&
          ::getmntent_r(mounts.get(), &entry, room.data(), static_cast<int>(room.size())) != nullptr)
-    if (directory == entry.mnt_dir) {
+    if (directory == unescaped(entry.mnt_dir)) {
       const bool ours = std::string_view(entry.mnt_type) == "fuse.iotape";
-      served = {ours ? entry.mnt_fsname : "", ::hasmntopt(&entry, MNTOPT_RO) != nullptr};
+      served = {ours ? unescaped(entry.mnt_fsname) : "", ::hasmntopt(&entry, MNTOPT_RO) != nullptr};
     }
   return served;
 }
 
+// The program that serves a mount, and the image that it has open, whatever that is called by now.
+struct Server {
+  FileDescriptor process;  // a pidfd; none: it has been killed
+  FileDescriptor image;
+};
+
+Server server_of(const std::string& directory, const std::string& image) {
+  Server server;
+  const FileDescriptor root(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ServerFacts facts;
+  if (root && ::ioctl(root.get(), kGetServerFacts, &facts) == 0) {
+    server.process.reset(static_cast<int>(::syscall(SYS_pidfd_open, facts.process, 0)));
+    server.image.reset(::open(fmt::format("/proc/{}/fd/{}", facts.process, facts.image).c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  if (!server.image) server.image.reset(::open(image.c_str(), O_RDONLY | O_CLOEXEC));
+  return server;
+}
+
+// Until it has ended, or has at least let go of the image.
+void wait_for_end(const Server& server) {
+  pollfd ended{server.process.get(), POLLIN, 0};
+  if (server.process)
+    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) continue;
+  if (!server.process && server.image)
+    while (::flock(server.image.get(), LOCK_SH) != 0 && errno == EINTR) continue;
+}
+
 // The program that served it has ended, on a terminal that nobody sees: the image tells how.
-Result<void> judge(const Served& served) {
+Result<void> judge(const Served& served, const Server& server) {
   if (served.read_only) return {};
-  auto image = ext3::FileDevice::open(served.image, ext3::FileDeviceMode::kReadOnly);
-  if (!image) return {};
   const std::string word = shell_word(served.image);
+  auto image =
+      ext3::FileDevice::open(fmt::format("/proc/self/fd/{}", server.image.get()), ext3::FileDeviceMode::kReadOnly);
+  if (!server.image || !image)
+    return failure(ErrorCode::kIo,
+                   fmt::format("{} is unmounted; whether it is clean cannot be told, since it cannot be "
+                               "opened here: iotape check can say",
+                               word));
   switch (ext3::how_it_was_left(*image)) {
     case ext3::LeftAs::kClean:
       break;
@@ -93,14 +142,12 @@ Result<void> unmount_and_wait(const std::string& directory) {
   const std::string place = (std::filesystem::weakly_canonical(trimmed.parent_path(), error) / trimmed.filename());
   const Served served = served_on(place);
   if (served.image.empty())
-    return failure(ErrorCode::kNotFound, fmt::format("iotape has nothing mounted on {}", directory));
-  const FileDescriptor file(::open(served.image.c_str(), O_RDONLY | O_CLOEXEC));
+    return failure(ErrorCode::kNotFound, fmt::format("iotape has nothing mounted on {}", shell_word(directory)));
+  const Server server = server_of(place, served.image);
   if (!detach(place))
     return failure(ErrorCode::kIo, fmt::format("{} cannot be unmounted; it is in use, or not yours", directory));
-  // Whoever serves the image holds a lock on it until it is clean.
-  if (file)
-    while (::flock(file.get(), LOCK_SH) != 0 && errno == EINTR) continue;
-  return judge(served);
+  wait_for_end(server);
+  return judge(served, server);
 }
 
 }  // namespace iotape::fuse_mount

@@ -141,6 +141,30 @@ TEST(MountEndLive, InTheBackgroundItReturnsWhenItStandsAndUnmountsWhenItIsClean)
   EXPECT_EQ(run_program({IOTAPE_BINARY, "mount", "-u", mounted.path()}).status, 1);
 }
 
+// Whoever unmounts must not go by the path alone: the kernel spells some names otherwise, and an image may be renamed.
+TEST(MountEndLive, UnmountingWaitsForTheProgramWhateverTheImageIsCalledByThen) {
+  IOTAPE_NEEDS_FUSE();
+  for (const std::string& name : std::vector<std::string>{"plain", "h#h", "tab\there", "back\\slash", "renamed"}) {
+    const iotape::test::ScratchDirectory scratch;
+    const std::string place = scratch / "mnt";
+    std::filesystem::create_directory(place);
+    std::string image = scratch / name;
+    ASSERT_EQ(run_program({IOTAPE_BINARY, "mkfs", "-q", image, "64M"}).status, 0);
+    for (const std::string options : {"rw", "ro"}) {
+      ASSERT_EQ(run_program({IOTAPE_BINARY, "mount", "-q", "-o", options, image, place}).status, 0) << name;
+      if (options == "rw") run_shell("head -c 30M /dev/urandom > " + place + "/x");
+      if (name == "renamed") {
+        std::filesystem::rename(image, image + "x");
+        image += "x";
+      }
+      EXPECT_EQ(run_program({IOTAPE_BINARY, "mount", "-u", place}).status, 0) << name << " " << options;
+      // Free at once for somebody who wants it alone.
+      EXPECT_EQ(run_program({"/usr/bin/flock", "-n", "-x", image, "true"}).status, 0) << name << " " << options;
+      EXPECT_EQ(run_program({"/sbin/e2fsck", "-fn", image}).status, 0) << name << " " << options;
+    }
+  }
+}
+
 // ---- crashes ----
 
 TEST(MountCrashLive, WhatWasFsyncedIsThereAfterAKillInTheMiddleOfWork) {

@@ -141,6 +141,13 @@ TEST_F(FilesystemCommands, MkfsTellsItsFiguresAsJson) {
   EXPECT_THAT(made.err, HasSubstr("too small for a journal"));
 }
 
+TEST_F(FilesystemCommands, ALimitOnTheSizeOfFilesIsToldAndLeavesNothing) {
+  const CommandOutput made = run_shell(fmt::format("ulimit -f 1000; {} mkfs {} 64M", IOTAPE_BINARY, image()));
+  EXPECT_EQ(made.status, 1);
+  EXPECT_NE(made.err, "");
+  EXPECT_FALSE(std::filesystem::exists(image()));
+}
+
 class FilesystemCommandsLive : public FilesystemCommands {};
 
 TEST_F(FilesystemCommandsLive, DevicesNeedTheUsersWordAndImagesInUseAreRefused) {

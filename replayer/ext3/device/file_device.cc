@@ -40,7 +40,8 @@ Answer<void> transfer_all(std::uint64_t offset, std::span<const IoPart> parts, c
     while (!left.empty()) {
       const ssize_t done = transfer(left.data(), static_cast<int>(left.size()), static_cast<off_t>(offset));
       if (done < 0 && errno == EINTR) continue;
-      if (done <= 0) return refuse(done < 0 && errno == ENOSPC ? ENOSPC : EIO);
+      const bool no_room = done < 0 && (errno == ENOSPC || errno == EFBIG || errno == EDQUOT);
+      if (done <= 0) return refuse(no_room ? ENOSPC : EIO);
       offset += static_cast<std::uint64_t>(done);
       auto rest = static_cast<std::size_t>(done);
       while (!left.empty() && rest >= left.front().iov_len) {

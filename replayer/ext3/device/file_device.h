@@ -24,6 +24,7 @@ class FileDevice final : public BlockDevice {
 
   [[nodiscard]] std::uint64_t size() const override { return size_; }
   [[nodiscard]] bool read_only() const override { return read_only_; }
+  [[nodiscard]] int descriptor() const { return file_.get(); }
   Answer<void> read(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write(std::uint64_t offset, std::span<const IoPart> parts, IoReason reason) override;
   Answer<void> write_zeros(std::uint64_t offset, std::uint64_t bytes, const BlockTag& tag) override;

@@ -39,17 +39,28 @@ Result<std::unique_ptr<RequestTrace>> RequestTrace::create(BlockDevice& below, R
   writing.name = trace->options_.path;
   writing.reorder_window = kDisorder;
   IOTAPE_ASSIGN(auto file, create_output(trace->options_.path, trace->options_.force));
-  IOTAPE_ASSIGN(trace->writer_, TraceWriter::create(std::move(file), std::move(header), writing));
-  DeviceInfo device;
-  device.device = device.whole_disk = kTracedDevice;
-  device.name = "ext3";
-  device.size = Sectors(static_cast<std::int64_t>(below.size() / 512));
-  IOTAPE_TRY(trace->writer_->append(device));
-  IOTAPE_TRY(trace->writer_->append(
-      Marker{boot_time(), "requests are as the built-in ext3 issued them, before the machine's cache and elevator"}));
+  auto begun = TraceWriter::create(std::move(file), std::move(header), writing).and_then([&](auto writer) {
+    trace->writer_ = std::move(writer);
+    return trace->describe();
+  });
+  if (!begun) {
+    remove_output(trace->options_.path);
+    return tl::make_unexpected(std::move(begun).error());
+  }
   trace->note_process({ProcessId(::getpid()), ThreadId(::getpid())}, "iotape");
   trace->keeper_ = std::jthread([kept = trace.get()](const std::stop_token& end) { kept->keep_up(end); });
   return trace;
+}
+
+Result<void> RequestTrace::describe() {
+  DeviceInfo device;
+  device.device = device.whole_disk = kTracedDevice;
+  device.name = "ext3";
+  device.size = Sectors(static_cast<std::int64_t>(below_.size() / 512));
+  IOTAPE_TRY(writer_->append(device));
+  IOTAPE_TRY(writer_->append(
+      Marker{boot_time(), "requests are as the built-in ext3 issued them, before the machine's cache and elevator"}));
+  return writer_->flush();
 }
 
 RequestTrace::~RequestTrace() {

@@ -53,6 +53,7 @@ class RequestTrace final : public BlockDevice {
 
  private:
   RequestTrace(BlockDevice& below, RequestTraceOptions options);
+  Result<void> describe();
   Answer<void> served(Answer<void> answer);
   void append(EventBody event);  // REQUIRES: mutex_
   void drain();                  // REQUIRES: mutex_
