@@ -181,7 +181,10 @@ TraceBuilder a_wait_without_end() {
   return trace;
 }
 
-void expect_readable_result_after(int signal) {
+class StoppedReplay : public ReplayCommand, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(Signals, StoppedReplay, testing::Values(SIGTERM, SIGHUP));
+
+TEST_P(StoppedReplay, WhileACallWaitsLeavesAReadableResult) {
   const std::string trace = save(a_wait_without_end());
   const std::string result = scratch_ / "result.iotape";
   const std::string place = scratch_ / "target";
@@ -197,7 +200,7 @@ void expect_readable_result_after(int signal) {
   for (int i = 0; i < 1000 && !std::filesystem::exists(place + "/file"); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  ::kill(child, signal);
+  ::kill(child, GetParam());
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 130);
@@ -206,10 +209,6 @@ void expect_readable_result_after(int signal) {
   const json document = json::parse(info.out);
   EXPECT_EQ(document["interrupted"], true) << info.out;
   EXPECT_EQ(document["syscalls"], 103) << "all that was done before the wait";
-}
-
-TEST_F(ReplayCommand, AStopWhileACallWaitsLeavesAReadableResult) {
-  for (const int signal : {SIGTERM, SIGHUP}) expect_readable_result_after(signal);
 }
 
 // Eight processes, each in a directory of its own: create, write, fsync, read, remove.
