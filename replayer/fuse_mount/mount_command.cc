@@ -53,6 +53,15 @@ Result<void> judge(const ext3::Volume& volume) {
                                                   volume.first_damage.inode.value, volume.first_damage.what));
 }
 
+Result<void> lost_write(const std::string& image, int why) {
+  Error error =
+      system_failure(
+          fmt::format("a write to {} failed, and not everything is in it; e2fsck -f puts it in order", image), why)
+          .value();
+  error.code = ErrorCode::kCorrupt;
+  return tl::make_unexpected(std::move(error));
+}
+
 // ---- the mount's life ----
 
 // Signals that ask for an end, taken by a thread of its own; every other thread has them blocked.
@@ -122,10 +131,7 @@ class MountRun {
     mounted_ = nullptr;
     const auto unmounted = ext3::unmount_volume(*volume_);
     Result<void> traced = trace_ ? trace_->finish() : Result<void>{};
-    if (!unmounted)
-      return system_failure(
-          fmt::format("a write to {} failed, and not everything is in it; e2fsck -f puts it in order", request_.image),
-          unmounted.error().value);
+    if (!unmounted) return lost_write(request_.image, unmounted.error().value);
     IOTAPE_TRY(std::move(served));
     IOTAPE_TRY(judge(*volume_));
     return traced;

@@ -43,7 +43,7 @@ struct Served {
   bool read_only = false;
 };
 
-// What getmntent leaves as the kernel wrote it: \\ and three octal digits.
+// What getmntent leaves as the kernel wrote it: \\ and three octal digits (it knows blanks and the backslash only).
 std::string unescaped(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ Served served_on(const std::string& directory) {
   std::array<char, 16384> room{};
   while (mounts != nullptr &&
          ::getmntent_r(mounts.get(), &entry, room.data(), static_cast<int>(room.size())) != nullptr)
-    if (directory == unescaped(entry.mnt_dir)) {
+    if (directory == entry.mnt_dir || directory == unescaped(entry.mnt_dir)) {
       const bool ours = std::string_view(entry.mnt_type) == "fuse.iotape";
       served = {ours ? unescaped(entry.mnt_fsname) : "", ::hasmntopt(&entry, MNTOPT_RO) != nullptr};
     }
