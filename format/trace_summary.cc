@@ -138,7 +138,9 @@ void TraceSummary::add_change(const PathArgument& path) {
   for (const MountInfo& mount : mounts)
     if (mount.mount_point.size() >= longest && lies_below(normal, mount.mount_point))
       longest = mount.mount_point.size(), device = mount.device;
-  roots_.add(device, whole.lexically_normal().parent_path().string());
+  // "." and a name before a slash are a directory that changes itself, as the recorder has it.
+  const bool itself = path.bytes == "." || path.bytes.ends_with("/.") || path.bytes.ends_with('/');
+  roots_.add(device, itself ? normal : whole.lexically_normal().parent_path().string());
 }
 
 }  // namespace iotape

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "format/trace_summary.h"
+
 namespace iotape {
 namespace {
 
@@ -66,6 +68,22 @@ TEST(ChangedPaths, AreThoseOfCallsThatChangeADirectoryOrAFile) {
   EXPECT_EQ(count(Rename{}), 2);
   EXPECT_EQ(count(SetTimes{}), 1);
   EXPECT_EQ(count(StatPath{}), 0);
+}
+
+// tar sets the mode and the times of "." when an archive begins with it.
+TEST(ChangingRoots, ADirectoryThatChangesItselfIsTheRootAndNotWhatItLiesIn) {
+  for (const char* name : {"/srv/t/.", "/srv/t/", "/srv/t/file"}) {
+    ChangeModePath change;
+    change.path.state = TextState::kPresent;
+    change.path.bytes = name;
+    change.path.directory.file = {{kDisk, 0, InodeNumber(2), 0}, FileKind::kDirectory};
+    Syscall call;
+    call.operation = change;
+    TraceSummary summary;
+    summary.add(call, 0);
+    ASSERT_EQ(summary.roots().size(), 1U) << name;
+    EXPECT_EQ(summary.roots()[0].path, "/srv/t") << name;
+  }
 }
 
 }  // namespace
