@@ -22,10 +22,10 @@ using iotape::test::read_file;
 using iotape::test::run_program;
 using iotape::test::run_shell;
 
-#define EXPECT_WHOLE(mounted)         \
-  do {                                \
-    EXPECT_TRUE((mounted).unmount()); \
-    EXPECT_EQ((mounted).judge(), ""); \
+#define EXPECT_WHOLE(mounted)                                  \
+  do {                                                         \
+    EXPECT_TRUE((mounted).unmount()) << (mounted).complaint(); \
+    EXPECT_EQ((mounted).judge(), "");                          \
   } while (false)
 
 // What the kernel's driver finds on the image is what was there through us.

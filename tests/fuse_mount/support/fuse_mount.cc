@@ -83,7 +83,12 @@ bool MountedImage::unmount() {
     return true;
   }
   if (child_ == 0) return false;
-  return iotape::test::run_program({IOTAPE_BINARY, "mount", "-u", directory_}).status == 0 && wait_for_end() == 0;
+  const auto ended = iotape::test::run_program({IOTAPE_BINARY, "mount", "-u", directory_});
+  complaint_ = ended.err;
+  if (ended.status != 0) return false;
+  const int status = wait_for_end();
+  if (status != 0) complaint_ = "the program ended with " + std::to_string(status);
+  return status == 0;
 }
 
 bool MountedImage::end_by_signal(int signal) {

@@ -23,7 +23,7 @@ class MountedImage {
   bool mount(const std::string& options = "commit=1", const std::vector<std::string>& words = {});
   // By the kernel's own driver.
   bool mount_by_kernel(const std::string& options = "");
-  // Cleanly, by `iotape mount -u` or umount(8), whichever it takes.
+  // Cleanly, by `iotape mount -u` or umount(8), whichever it takes. False: complaint() says why.
   bool unmount();
   bool end_by_signal(int signal);  // true: the program ended with status 0
   void kill();                     // SIGKILL, and the dead mount taken away
