@@ -14,8 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "format/base/file_descriptor.h"
 #include "format/quoting.h"
@@ -134,6 +136,20 @@ bool detach(const std::string& directory) {
   return errno == EPERM && run_fusermount(directory);
 }
 
+namespace {
+
+// Whoever looks at mounts as they come and go has one in use for a moment.
+bool detach_patiently(const std::string& directory) {
+  constexpr int kTries = 10;
+  for (int tried = 1; !detach(directory); ++tried) {
+    if (errno != EBUSY || tried == kTries) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<void> unmount_and_wait(const std::string& directory) {
   std::error_code error;
   // Only the parent is resolved: a mount whose program was killed cannot be looked into.
@@ -144,7 +160,7 @@ Result<void> unmount_and_wait(const std::string& directory) {
   if (served.image.empty())
     return failure(ErrorCode::kNotFound, fmt::format("iotape has nothing mounted on {}", shell_word(directory)));
   const Server server = server_of(place, served.image);
-  if (!detach(place))
+  if (!detach_patiently(place))
     return failure(ErrorCode::kIo, fmt::format("{} cannot be unmounted; it is in use, or not yours", directory));
   wait_for_end(server);
   return judge(served, server);
